@@ -1,0 +1,1 @@
+"""One file per command; nothing heavy is imported before a command needs it."""

@@ -1,0 +1,1 @@
+"""Pure builders, one file per control-plane component."""

@@ -1,0 +1,1 @@
+"""What is kept true inside a hosted cluster."""

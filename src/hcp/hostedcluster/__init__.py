@@ -1,0 +1,1 @@
+"""The HostedCluster reconciler: scope, phases, status, deletion."""

@@ -1,0 +1,1 @@
+"""Node documents and the server that hands them out."""

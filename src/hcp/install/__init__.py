@@ -1,0 +1,1 @@
+"""Our own manifests for a management cluster."""

@@ -1,0 +1,1 @@
+"""The infra side: clients, network policy, load balancers, rights."""

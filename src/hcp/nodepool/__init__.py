@@ -1,0 +1,1 @@
+"""The NodePool reconciler: config and tokens, machine template, roll-out, status."""

@@ -1,0 +1,1 @@
+"""Image references, registry client, mirrors, image writer."""

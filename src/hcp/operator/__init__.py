@@ -1,0 +1,1 @@
+"""The operator process: wiring, leader election, health."""

@@ -1,0 +1,1 @@
+"""Building binaries, images, releases and boot disks."""

@@ -1,0 +1,1 @@
+"""Certificate authorities, leaf certificates, rotation, kubeconfigs."""

@@ -1,0 +1,1 @@
+"""Checks shared by `create` and `doctor`."""

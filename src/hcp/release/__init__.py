@@ -1,0 +1,1 @@
+"""Reading a release image: components, versions, boot disk."""

@@ -1,0 +1,1 @@
+"""Routes on plain Kubernetes, served by HAProxy."""
