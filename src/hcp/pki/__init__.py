@@ -1,1 +1,31 @@
-"""Certificate authorities, leaf certificates, rotation, kubeconfigs."""
+"""Keys, certificate authorities, leaf certificates and kubeconfigs.
+
+Everything is EC P-256: an RSA-2048 key costs some 40 ms, a P-256 key 0.01 ms, and a hosted cluster needs two dozen.
+"""
+
+from hcp.pki.certs import (
+    KeyPair,
+    Leaf,
+    issue,
+    issue_leaf,
+    needs_renewal,
+    new_ca,
+    new_signing_key,
+    not_after,
+    public_key,
+)
+from hcp.pki.kubeconfigs import kubeconfig, kubeconfig_yaml
+
+__all__ = [
+    "KeyPair",
+    "Leaf",
+    "issue",
+    "issue_leaf",
+    "kubeconfig",
+    "kubeconfig_yaml",
+    "needs_renewal",
+    "new_ca",
+    "new_signing_key",
+    "not_after",
+    "public_key",
+]
