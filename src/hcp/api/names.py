@@ -1,0 +1,200 @@
+"""Every fixed name of the API, and the rules by which names are made.
+
+Both the command line and the operator read them here, so a name is spelled once. The command line loads this
+module on its fastest path: it must not import anything beyond the interpreter's own start-up set.
+"""
+
+from __future__ import annotations
+
+from os import urandom
+
+from hcp.errors import HcpError
+
+GROUP = "hypershift.openshift.io"
+VERSION = "v1beta1"
+API_VERSION = f"{GROUP}/{VERSION}"
+
+OPERATOR_NAMESPACE = "hypershift"
+DEFAULT_NAMESPACE = "clusters"
+ROUTER_NAMESPACE = "openshift-ingress"
+
+FINALIZER = f"{GROUP}/finalizer"
+COMPONENT_FINALIZER = f"{GROUP}/component-finalizer"
+
+# Server-side apply field managers: the operator's, and the two the real command line uses.
+FIELD_MANAGER = "hcp"
+CLI_FIELD_MANAGER = "hypershift-cli"
+INSTALL_FIELD_MANAGER = "hypershift"
+
+# Labels
+LABEL_SAFE_TO_DELETE = f"{GROUP}/safe-to-delete-with-cluster"
+LABEL_AUTO_CREATED = f"{GROUP}/auto-created-for-infra"
+LABEL_SUPPORTED_VERSIONS = f"{GROUP}/supported-versions"
+LABEL_COMPONENT = f"{GROUP}/component"
+LABEL_MONITORING = f"{GROUP}/monitoring"
+LABEL_INFRA_ID = f"{GROUP}/infra-id"
+LABEL_NODEPOOL = f"{GROUP}/nodePool"
+LABEL_NODEPOOL_NAME = f"{GROUP}/nodepool-name"
+LABEL_NODEPOOL_GLOBALPS = f"{GROUP}/nodepool-globalps-enabled"
+LABEL_CONTROL_PLANE_NAMESPACE = f"{GROUP}/hosted-control-plane"
+LABEL_KUBEVIRT_RHCOS = f"{GROUP}/is-kubevirt-rhcos"
+LABEL_CAPI_CLUSTER_NAME = "cluster.x-k8s.io/cluster-name"
+
+# Annotations
+ANNOTATION_CLUSTER = f"{GROUP}/cluster"
+ANNOTATION_NODEPOOL = f"{GROUP}/nodePool"
+ANNOTATION_CLEANUP_CLOUD = f"{GROUP}/cleanup-cloud-resources"
+ANNOTATION_DESTROY_GRACE = f"{GROUP}/destroy-grace-period"
+ANNOTATION_SKIP_DELETE_NAMESPACE = f"{GROUP}/skip-delete-hosted-controlplane-namespace"
+ANNOTATION_SKIP_RELEASE_VALIDATION = f"{GROUP}/skip-release-image-validation"
+ANNOTATION_FORCE_UPGRADE_TO = f"{GROUP}/force-upgrade-to"
+ANNOTATION_DISABLE_PKI = f"{GROUP}/disable-pki-reconciliation"
+ANNOTATION_RESTART_DATE = f"{GROUP}/restart-date"
+ANNOTATION_RELEASE_IMAGE = f"{GROUP}/release-image"
+ANNOTATION_RELEASE_VERSION = f"{GROUP}/release-version"
+ANNOTATION_CONTROL_PLANE_OPERATOR_IMAGE = f"{GROUP}/control-plane-operator-image"
+ANNOTATION_CAPI_MANAGER_IMAGE = f"{GROUP}/capi-manager-image"
+ANNOTATION_CAPI_KUBEVIRT_IMAGE = f"{GROUP}/capi-provider-kubevirt-image"
+ANNOTATION_AUTOSCALER_IMAGE = f"{GROUP}/cluster-autoscaler-image"
+ANNOTATION_KONNECTIVITY_SERVER_IMAGE = f"{GROUP}/konnectivity-server-image"
+ANNOTATION_KONNECTIVITY_AGENT_IMAGE = f"{GROUP}/konnectivity-agent-image"
+ANNOTATION_HAPROXY_IMAGE = f"{GROUP}/haproxy-image"
+ANNOTATION_IMAGE_OVERRIDES = f"{GROUP}/image-overrides"
+ANNOTATION_CONTROL_PLANE_PRIORITY = f"{GROUP}/control-plane-priority-class"
+ANNOTATION_API_CRITICAL_PRIORITY = f"{GROUP}/api-critical-priority-class"
+ANNOTATION_ETCD_PRIORITY = f"{GROUP}/etcd-priority-class"
+ANNOTATION_TOPOLOGY = f"{GROUP}/topology"
+ANNOTATION_DISABLE_MACHINE_MANAGEMENT = f"{GROUP}/disable-machine-management"
+ANNOTATION_DISABLE_IGNITION_SERVER = f"{GROUP}/disable-ignition-server"
+ANNOTATION_DISABLE_AUTOSCALER = f"{GROUP}/disable-cluster-autoscaler"
+ANNOTATION_POD_SECURITY = f"{GROUP}/pod-security-admission-label-override"
+ANNOTATION_VM_JSON_PATCH = f"{GROUP}/kubevirt-vm-jsonpatch"
+ANNOTATION_UNSUPPORTED_RHCOS = f"{GROUP}/allow-unsupported-kubevirt-rhcos-variants"
+ANNOTATION_KAS_GOGC = f"{GROUP}/kube-apiserver-gogc"
+ANNOTATION_KAS_GOMEMLIMIT = f"{GROUP}/kube-apiserver-gomemlimit"
+ANNOTATION_KAS_MAX_INFLIGHT = f"{GROUP}/kube-apiserver-max-requests-inflight"
+ANNOTATION_KAS_MAX_MUTATING_INFLIGHT = f"{GROUP}/kube-apiserver-max-mutating-requests-inflight"
+ANNOTATION_KAS_VERBOSITY = f"{GROUP}/kube-apiserver-verbosity-level"
+ANNOTATION_KAS_GOAWAY_CHANCE = f"{GROUP}/kube-apiserver-goaway-chance"
+ANNOTATION_MHC_TIMEOUT = f"{GROUP}/machine-health-check-timeout"
+ANNOTATION_MHC_STARTUP_TIMEOUT = f"{GROUP}/machine-health-check-node-startup-timeout"
+ANNOTATION_MHC_MAX_UNHEALTHY = f"{GROUP}/machine-health-check-max-unhealthy"
+ANNOTATION_KUBEVIRT_TOPOLOGY_SPREAD = f"{GROUP}/nodepool-supports-kubevirt-topology-spread-constraints"
+ANNOTATION_MANAGEMENT_PLATFORM = f"{GROUP}/management-platform"
+ANNOTATION_RESTORED_FROM_BACKUP = f"{GROUP}/restored-from-backup"
+ANNOTATION_CERTIFIED_CATALOG_IMAGE = f"{GROUP}/certified-operators-catalog-image"
+ANNOTATION_COMMUNITY_CATALOG_IMAGE = f"{GROUP}/community-operators-catalog-image"
+ANNOTATION_REDHAT_CATALOG_IMAGE = f"{GROUP}/redhat-operators-catalog-image"
+ANNOTATION_MARKETPLACE_CATALOG_IMAGE = f"{GROUP}/redhat-marketplace-catalog-image"
+ANNOTATION_CATALOG_REGISTRY_OVERRIDES = f"{GROUP}/olm-catalogs-is-registry-overrides"
+ANNOTATION_IGNITION_TOKEN_EXPIRY = f"{GROUP}/ignition-token-expiration-timestamp"
+ANNOTATION_INSTALL_VERSION = f"{GROUP}/install-cli-version"
+ANNOTATION_RESOURCE_OVERRIDE_PREFIX = f"resource-request-override.{GROUP}/"
+ANNOTATION_IDP_OVERRIDE_PREFIX = f"idpoverrides.{GROUP}/"
+ANNOTATION_REFERENCED_PREFIX = f"referenced-resource.{GROUP}/"
+
+# Objects with fixed names
+SUPPORTED_VERSIONS = "supported-versions"
+SUPPORTED_VERSIONS_KEY = "supported-versions"
+SERVER_VERSION_KEY = "server-version"
+DEFAULT_RELEASE_KEY = "default-release"
+INFRA_CREDENTIALS = "kubevirt-infra-credentials"
+USER_CA_BUNDLE = "user-ca-bundle"
+PULL_SECRET_KEY = ".dockerconfigjson"
+SSH_KEY_KEY = "id_rsa.pub"
+ETCD_KEY_KEY = "key"
+KUBECONFIG_KEY = "kubeconfig"
+CA_BUNDLE_KEY = "ca-bundle.crt"
+
+PRIORITY_CONTROL_PLANE = "hypershift-control-plane"
+PRIORITY_ETCD = "hypershift-etcd"
+PRIORITY_API_CRITICAL = "hypershift-api-critical"
+PRIORITY_OPERATOR = "hypershift-operator"
+
+MAX_LABEL = 63
+MAX_INFRA_ID = 27
+_SUFFIX = 5
+_ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_LOWER_ALNUM = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
+_ALNUM = _LOWER_ALNUM | frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+
+
+def control_plane_namespace(namespace: str, name: str) -> str:
+    """The namespace that holds the control plane of hosted cluster ``namespace/name``."""
+    return f"{namespace}-{name.replace('.', '-')}"
+
+
+def random_suffix(length: int = _SUFFIX) -> str:
+    """Random letters that form no words and are safe in every Kubernetes name."""
+    # 27 letters: bytes of 243 and more would favour the first ones, so they are drawn again.
+    limit = 256 - 256 % len(_ALPHABET)
+    letters = ""
+    while len(letters) < length:
+        letters += "".join(_ALPHABET[byte % len(_ALPHABET)] for byte in urandom(length * 2) if byte < limit)
+    return letters[:length]
+
+
+def new_infra_id(name: str) -> str:
+    """A fresh infrastructure id for a cluster called ``name``: at most 27 characters, recognisable and unique."""
+    base = "".join(char if char in _ALNUM or char == "-" else "-" for char in name)
+    while "--" in base:
+        base = base.replace("--", "-")
+    return f"{base[: MAX_INFRA_ID - 1 - _SUFFIX].rstrip('-')}-{random_suffix()}"
+
+
+def label_problem(value: str) -> str | None:
+    """Why ``value`` is not an RFC 1123 label, or None when it is one."""
+    if not value:
+        return "is empty"
+    if len(value) > MAX_LABEL:
+        return f"has {len(value)} characters, at most {MAX_LABEL} are allowed"
+    if not all(char in _LOWER_ALNUM or char == "-" for char in value) or value[0] == "-" or value[-1] == "-":
+        return (
+            "is not an RFC1123 label: lower-case letters, digits and '-', beginning and ending with a letter or digit"
+        )
+    return None
+
+
+def subdomain_problem(value: str) -> str | None:
+    """Why ``value`` is not an RFC 1123 subdomain (dotted labels, 253 characters), or None when it is one."""
+    if not value:
+        return "is empty"
+    if len(value) > 253:
+        return f"has {len(value)} characters, at most 253 are allowed"
+    for part in value.split("."):
+        problem = label_problem(part)
+        if problem:
+            return f"is not an RFC1123 subdomain: the part {part!r} {problem}"
+    return None
+
+
+def cluster_name_problems(namespace: str, name: str) -> list[str]:
+    """Every rule a hosted cluster's name breaks in its namespace; empty when the name is good."""
+    problems = []
+    if name == DEFAULT_NAMESPACE:
+        problems.append(
+            f"the name {name!r} is reserved: it would be confused with the namespace that holds hosted clusters"
+        )
+    if "." in name:
+        problems.append(f"the name {name!r} contains a dot, which a control plane namespace cannot carry")
+    else:
+        problem = label_problem(name)
+        if problem:
+            problems.append(f"the name {name!r} failed RFC1123 label validation: it {problem}")
+    whole = control_plane_namespace(namespace, name)
+    if len(whole) > MAX_LABEL:
+        problems.append(
+            f"the control plane namespace {whole!r} would have {len(whole)} characters, at most {MAX_LABEL} are allowed"
+        )
+    return problems
+
+
+def check_cluster_name(namespace: str, name: str) -> None:
+    """Refuse a bad hosted cluster name with every rule it breaks."""
+    problems = cluster_name_problems(namespace, name)
+    if problems:
+        raise HcpError(
+            f"the cluster name {name!r} in namespace {namespace!r} cannot be used",
+            cause="; ".join(problems),
+            hint="choose a short name of lower-case letters, digits and '-'",
+        )
