@@ -1,0 +1,32 @@
+"""Flags that mean the same on every command that has them."""
+
+from __future__ import annotations
+
+from hcp.cli.command import Flag
+
+ACCESS = "Management cluster"
+
+NAMESPACE = Flag("namespace", "string", "clusters", "namespace of the hosted cluster", short="n", group=ACCESS)
+KUBECONFIG = Flag(
+    "kubeconfig",
+    "string",
+    "",
+    "kubeconfig file of the management cluster (default: $KUBECONFIG, in-cluster, ~/.kube/config)",
+    metavar="file",
+    group=ACCESS,
+)
+CONTEXT = Flag("context", "string", "", "context of that kubeconfig (default: its current one)", group=ACCESS)
+VERBOSE = Flag("verbose", "count", 0, "say more on stderr; -vv shows every API request", short="v", group="General")
+
+# Every command that talks to a management cluster has these three.
+CLUSTER_ACCESS = (KUBECONFIG, CONTEXT, VERBOSE)
+
+OUTPUT = Flag(
+    "output",
+    "string",
+    "table",
+    "how to print",
+    short="o",
+    choices=("table", "wide", "yaml", "json", "name"),
+    group="General",
+)

@@ -1,0 +1,79 @@
+"""Which commands exist. One line each, so that starting one command costs nothing for the others.
+
+A node may be both a command and a group (`install` and `install render`).
+"""
+
+from __future__ import annotations
+
+# path: (module with the COMMAND table, one line of help)
+COMMANDS: dict[str, tuple[str, str]] = {
+    "create cluster kubevirt": ("create_cluster_kubevirt", "Create a hosted cluster with KubeVirt workers"),
+    "create nodepool kubevirt": ("create_nodepool_kubevirt", "Add a pool of KubeVirt workers to a hosted cluster"),
+    "create kubeconfig": ("create_kubeconfig", "Print the kubeconfig of one or all hosted clusters"),
+    "destroy cluster kubevirt": ("destroy_cluster_kubevirt", "Delete a hosted cluster and all that belongs to it"),
+    "destroy nodepool": ("destroy_nodepool", "Delete a node pool"),
+    "get clusters": ("get_clusters", "List hosted clusters"),
+    "get nodepools": ("get_nodepools", "List node pools"),
+    "status": ("status", "Show one hosted cluster on one screen, and what it waits for"),
+    "wait": ("wait", "Wait until a hosted cluster or node pool is ready or gone"),
+    "scale nodepool": ("scale_nodepool", "Change how many nodes a node pool has"),
+    "upgrade cluster": ("upgrade_cluster", "Move a hosted cluster's control plane to another release"),
+    "upgrade nodepool": ("upgrade_nodepool", "Move a node pool to another release"),
+    "dump cluster": ("dump_cluster", "Collect everything about a hosted cluster for a bug report"),
+    "install": ("install", "Install the operator on a management cluster"),
+    "install render": ("install_render", "Print what install would apply"),
+    "uninstall": ("uninstall", "Remove the operator from a management cluster"),
+    "doctor": ("doctor", "Check that a management cluster can host clusters"),
+    "rbac external-infra": ("rbac_external_infra", "Print the rights an external infra cluster has to grant"),
+    "local up": ("local_up", "Start an embedded management cluster on this machine"),
+    "local status": ("local_status", "Show an embedded cluster's processes and addresses"),
+    "local logs": ("local_logs", "Show the logs of an embedded cluster's processes"),
+    "local down": ("local_down", "Stop an embedded cluster"),
+    "local kubeconfig": ("local_kubeconfig", "Print the kubeconfig of an embedded cluster"),
+    "local list": ("local_list", "List embedded clusters"),
+    "payload build": ("payload_build", "Build binaries, images and releases"),
+    "payload list": ("payload_list", "List what is built and what is missing"),
+    "payload clean": ("payload_clean", "Remove built artifacts"),
+    "payload export": ("payload_export", "Pack built artifacts for another machine"),
+    "payload import": ("payload_import", "Unpack artifacts built on another machine"),
+    "operator run": ("operator_run", "Run the operator (what its Deployment starts)"),
+    "router run": ("router_run", "Run the router for Routes (what its Deployment starts)"),
+    "ignition-server run": ("ignition_server_run", "Run the node bootstrap server (what its Deployment starts)"),
+    "version": ("version", "Print the client's and the server's version"),
+    "completion": ("completion", "Print a shell completion script"),
+}
+
+GROUPS: dict[str, str] = {
+    "create": "Create hosted clusters, node pools and kubeconfigs",
+    "create cluster": "Create a hosted cluster",
+    "create nodepool": "Add a node pool to a hosted cluster",
+    "destroy": "Delete hosted clusters and node pools",
+    "destroy cluster": "Delete a hosted cluster",
+    "get": "List hosted clusters and node pools",
+    "scale": "Change sizes",
+    "upgrade": "Move to another release",
+    "dump": "Collect data for a bug report",
+    "rbac": "Print RBAC manifests",
+    "local": "An embedded management cluster on this machine",
+    "payload": "Binaries, images and releases that the embedded cluster and releases are made of",
+    "operator": "The operator process",
+    "router": "The router process",
+    "ignition-server": "The node bootstrap server process",
+}
+
+# Run by Deployments, not by people: left out of help and completion of their parents.
+HIDDEN = ("operator", "router", "ignition-server")
+
+
+def children(path: str) -> list[str]:
+    """The names one level below a path, in the order of the table."""
+    prefix = f"{path} " if path else ""
+    names: dict[str, None] = {}
+    for command in COMMANDS:
+        if command.startswith(prefix) and command != path:
+            names[command[len(prefix) :].partition(" ")[0]] = None
+    return list(names)
+
+
+def describe(path: str) -> str:
+    return COMMANDS[path][1] if path in COMMANDS else GROUPS.get(path, "")
