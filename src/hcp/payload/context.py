@@ -1,0 +1,96 @@
+"""What a build function is given: its dependencies, a place to write, and a way to run tools."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from hcp.errors import HcpError
+from hcp.payload import debian
+from hcp.payload.component import Component
+
+_LOG_TAIL = 30
+
+
+@dataclass
+class BuildContext:
+    """One build of one component. Everything in `out` becomes the artifact; the rest is thrown away."""
+
+    component: Component
+    key: str
+    deps: Mapping[str, Path]
+    out: Path
+    """Empty staging directory; renamed into the cache when the build function returns."""
+    scratch: Path
+    """Empty directory for intermediate files, removed afterwards."""
+    keep: Path
+    """Directory that survives a killed build of this component (compiler cache), removed when it is done."""
+    cache: Path
+    """Root of hcp's cache, for things shared by components (Go modules, the Go tool itself)."""
+    log: Path
+    say: Callable[[str], None] = field(default=lambda text: None)
+    """Shows a word on what is going on now; plain text, one line."""
+
+    def dep(self, name: str) -> Path:
+        """The finished artifact directory of a dependency."""
+        return self.deps[name]
+
+    def run(
+        self,
+        argv: Sequence[str | Path],
+        *,
+        cwd: Path | None = None,
+        env: Mapping[str, str] | None = None,
+        input_bytes: bytes | None = None,
+        capture: bool = False,
+    ) -> bytes:
+        """Runs a tool. Its output goes to the component's log; with `capture` stdout is returned instead."""
+        words = [str(word) for word in argv]
+        with self.log.open("ab") as log:
+            log.write(f"\n$ {' '.join(words)}\n".encode())
+            log.flush()
+            try:
+                done = subprocess.run(
+                    words,
+                    cwd=cwd or self.scratch,
+                    env={**os.environ, **(env or {})},
+                    input=input_bytes,
+                    stdin=subprocess.DEVNULL if input_bytes is None else None,
+                    stdout=subprocess.PIPE if capture else log,
+                    stderr=log,
+                    check=False,
+                )
+            except FileNotFoundError as error:
+                raise HcpError(
+                    f"Building {self.component.name} needs the program {words[0]}",
+                    cause=str(error),
+                    hint=f"Install {words[0]} and run the command again.",
+                ) from error
+        if done.returncode != 0:
+            raise HcpError(
+                f"Building {self.component.name} failed: {Path(words[0]).name} ended with code {done.returncode}",
+                cause="\n" + self.log_tail(),
+                hint=f"The whole log is in {self.log}",
+            )
+        return done.stdout if capture else b""
+
+    def log_tail(self) -> str:
+        lines = self.log.read_text(errors="replace").splitlines()
+        return "\n".join(lines[-_LOG_TAIL:])
+
+    def apt(self, *packages: str) -> None:
+        """Makes sure that Debian packages are installed on this machine (installing needs root)."""
+        missing = debian.missing(packages)
+        if missing:
+            self.say("installing " + " ".join(missing))
+            debian.install(missing, self)
+
+    def unpack_debs(self, packages: Sequence[str], into: Path) -> dict[str, str]:
+        """Downloads Debian packages and unpacks them into a directory, without installing them; needs no root.
+
+        Returns the version of each package.
+        """
+        return debian.unpack(packages, into, self)

@@ -1,0 +1,161 @@
+"""Making components: the cache first, then --from, then --download, then a build."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from hcp.errors import HcpError
+from hcp.payload import download, godrop
+from hcp.payload.component import Component
+from hcp.payload.context import BuildContext
+from hcp.payload.fromdir import take_from
+from hcp.payload.progress import Progress
+from hcp.payload.registry import Registry, default_registry
+from hcp.payload.store import Store
+
+
+class Engine:
+    """One run: makes what is asked for and is not there yet, one component at a time.
+
+    Go already uses every core for one component; two at a time would only double memory and disk.
+    """
+
+    def __init__(
+        self,
+        registry: Registry | None = None,
+        store: Store | None = None,
+        progress: Progress | None = None,
+        *,
+        from_dir: Path | None = None,
+        use_downloads: bool = False,
+    ) -> None:
+        self.registry = registry or default_registry()
+        self.store = store or Store()
+        self.progress = progress or Progress()
+        self.from_dir = from_dir
+        self.use_downloads = use_downloads
+
+    def find(self, name: str) -> Path | None:
+        return self.store.find(name, self.registry.key(name))
+
+    def ensure(self, names: Iterable[str]) -> dict[str, Path]:
+        """Gives the finished directory of each named component.
+
+        What a finished component was made from need not be there: an imported image does not need its binaries.
+        """
+        wanted = list(dict.fromkeys(names))
+        missing = self._missing(wanted)
+        if not missing:
+            return {name: self._present(name) for name in wanted}
+        with self.progress:
+            self.progress.plan([component.name for component in missing])
+            with self.store.lock("go-modules", shared=True):
+                for component in missing:
+                    self._make(component)
+            godrop.drop_modules(self.store)
+        return {name: self._present(name) for name in wanted}
+
+    def _missing(self, wanted: list[str]) -> list[Component]:
+        """What has to be made, dependencies first. Below a finished component nothing is looked at."""
+        needed: set[str] = set()
+        pending = list(wanted)
+        for name in wanted:
+            self.registry.get(name)
+        while pending:
+            name = pending.pop()
+            if name in needed:
+                continue
+            path, damage = self.store.inspect(name, self.registry.key(name))
+            if path is not None:
+                continue
+            if damage is not None:
+                self.progress.line(f"{name}: the cached copy is damaged ({damage}), making it again")
+            needed.add(name)
+            pending.extend(self.registry.get(name).deps)
+        return [component for component in self.registry.order(wanted) if component.name in needed]
+
+    def _present(self, name: str) -> Path:
+        path = self.find(name)
+        if path is None:
+            raise HcpError(f"The payload {name} vanished from the cache while it was being used", hint="Try again.")
+        return path
+
+    def _make(self, component: Component) -> None:
+        key = self.registry.key(component.name)
+        lock = f"{component.name}-{key}"
+        with self.store.lock(lock, wait=False) as mine:
+            if mine:
+                self._make_locked(component, key)
+                return
+        self.progress.start(component.name, "another run is making it, waiting")
+        with self.store.lock(lock):
+            self._make_locked(component, key)
+
+    def _make_locked(self, component: Component, key: str) -> None:
+        name = component.name
+        if self.store.find(name, key) is not None:
+            self.progress.done(name, "made by another run")
+            return
+        self.store.discard(name, key)
+        work = self.store.work(name, key)
+        ctx = self._context(component, key, work)
+        began = time.monotonic()
+        how = self._fill(component, ctx)
+        absent = [path for path in component.outputs if not (ctx.out / path).exists()]
+        if absent:
+            raise HcpError(f"The build of {name} ended without {', '.join(absent)}", hint=f"See the log {ctx.log}")
+        facts = {"version": component.version, "origin": how, "seconds": round(time.monotonic() - began, 1)}
+        self.store.finish(ctx.out, name, key, facts)
+        shutil.rmtree(work, ignore_errors=True)
+        self.progress.done(name, how)
+
+    def _context(self, component: Component, key: str, work: Path) -> BuildContext:
+        out, scratch, keep = work / "out", work / "scratch", work / "keep"
+        for folder in (out, scratch):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+        keep.mkdir(exist_ok=True)
+        log = self.store.log(component.name)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.write_bytes(b"")
+        deps = {dep: self._present(dep) for dep in component.deps}
+        return BuildContext(component, key, deps, out, scratch, keep, self.store.root, log, self.progress.detail)
+
+    def _fill(self, component: Component, ctx: BuildContext) -> str:
+        """Tries the sources in their order and says in a word which one it was."""
+        if self.from_dir is not None:
+            if take_from(self.from_dir, component, ctx.out):
+                self.progress.start(component.name, f"taking it from {self.from_dir}")
+                return f"taken from {self.from_dir}"
+            self.progress.line(f"{component.name}: {self.from_dir} does not hold all of it, looking further")
+        if self.use_downloads and component.downloads:
+            self.progress.start(component.name, "downloading the official build")
+            try:
+                download.fetch_all(component.downloads, ctx)
+                return "official build downloaded"
+            except HcpError as error:
+                self.progress.line(f"{component.name}: not downloaded ({error}), building it instead")
+                shutil.rmtree(ctx.out)
+                ctx.out.mkdir()
+        self.progress.start(component.name, f"version {component.version} is {component.how}")
+        component.build(ctx)
+        return component.how
+
+
+def ensure(
+    names: Iterable[str],
+    *,
+    progress: Progress | None = None,
+    from_dir: Path | None = None,
+    download: bool = False,
+) -> dict[str, Path]:
+    """Makes sure that components are in the cache and gives their directories. Blocks; call it in a thread."""
+    return Engine(progress=progress, from_dir=from_dir, use_downloads=download).ensure(names)
+
+
+def find(name: str) -> Path | None:
+    """The directory of a component if it is in the cache and undamaged."""
+    return Engine().find(name)

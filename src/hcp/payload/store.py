@@ -1,0 +1,140 @@
+"""The cache on disk: finished artifacts by content address, locks, and work in progress.
+
+    <root>/artifacts/<component>/<key>/   finished, read-only, never changed afterwards
+    <root>/work/<component>-<key>/        a build that is going on, or was killed
+    <root>/locks/                         one lock file per artifact
+    <root>/verified/                      which artifacts were read and found undamaged
+    <root>/logs/<component>.log           what the tools said
+    <root>/go/                            Go modules and, where PATH has none, Go itself
+
+An artifact appears by one rename, so nothing half-written is ever seen under its final name.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+from hcp.errors import HcpError
+from hcp.payload.checksums import METADATA, DamagedError, fingerprint, read_metadata, seal, verify
+
+
+def cache_root() -> Path:
+    """`$XDG_CACHE_HOME/hcp`, by default `~/.cache/hcp`."""
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "hcp"
+
+
+class Store:
+    """Artifacts by component and key."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        self.root = root or cache_root()
+
+    def artifact(self, name: str, key: str) -> Path:
+        return self.root / "artifacts" / name / key
+
+    def work(self, name: str, key: str) -> Path:
+        return self.root / "work" / f"{name}-{key}"
+
+    def log(self, name: str) -> Path:
+        return self.root / "logs" / f"{name}.log"
+
+    def find(self, name: str, key: str) -> Path | None:
+        """The artifact, if it is there and every file in it is what was once written; otherwise nothing."""
+        return self.inspect(name, key)[0]
+
+    def inspect(self, name: str, key: str) -> tuple[Path | None, str | None]:
+        """The artifact, or the reason why the one on disk cannot be used.
+
+        Reading gigabytes on every command would be slow, so a verified artifact is remembered by the size,
+        inode and change time of its files; whatever touches a file changes these and makes us read it again.
+        """
+        path = self.artifact(name, key)
+        if not path.is_dir():
+            return None, None
+        memo = self.root / "verified" / f"{name}-{key}.json"
+        try:
+            now = fingerprint(path)
+            if memo.is_file() and memo.read_text() == now:
+                return path, None
+            verify(path, name, key)
+        except (DamagedError, OSError, ValueError) as error:
+            return None, str(error)
+        with suppress(OSError):  # a read-only cache is still a good cache
+            _write_atomically(memo, now)
+        return path, None
+
+    def metadata(self, name: str, key: str) -> dict[str, Any]:
+        return read_metadata(self.artifact(name, key))
+
+    def finish(self, staging: Path, name: str, key: str, facts: dict[str, Any]) -> Path:
+        """Turns a staging directory into the artifact: checksums, read-only, one rename."""
+        seal(staging, {"component": name, "key": key, **facts})
+        path = self.artifact(name, key)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.discard(name, key)
+        staging.rename(path)
+        _sync_directory(path.parent)
+        return path
+
+    def discard(self, name: str, key: str) -> None:
+        """Removes an artifact. It is first renamed away, so a crash in between leaves no half artifact."""
+        path = self.artifact(name, key)
+        if path.exists():
+            doomed = self.root / "work" / f"discarded-{name}-{key}-{os.getpid()}"
+            doomed.parent.mkdir(parents=True, exist_ok=True)
+            path.rename(doomed)
+            shutil.rmtree(doomed, ignore_errors=True)
+
+    @contextmanager
+    def lock(self, name: str, *, shared: bool = False, wait: bool = True) -> Iterator[bool]:
+        """Holds a lock file; gives False when `wait` is off and somebody else has it. Ends with the process."""
+        folder = self.root / "locks"
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            handle = (folder / f"{name}.lock").open("ab")
+        except OSError as error:
+            raise HcpError(
+                f"The cache {self.root} cannot be written",
+                cause=error.strerror,
+                hint="Point XDG_CACHE_HOME to a folder you own.",
+            ) from error
+        with handle:
+            mode = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
+            try:
+                fcntl.flock(handle, mode if wait else mode | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+                return
+            yield True
+
+    def artifacts(self) -> list[tuple[str, str]]:
+        """Every artifact directory on disk as (component, key)."""
+        root = self.root / "artifacts"
+        return sorted((p.parent.name, p.name) for p in root.glob("*/*") if (p / METADATA).is_file())
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text)
+    temporary.rename(path)
+
+
+def _sync_directory(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_json(path: Path, document: object) -> None:
+    _write_atomically(path, json.dumps(document, indent=1, sort_keys=True) + "\n")
