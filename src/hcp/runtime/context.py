@@ -1,0 +1,123 @@
+"""What every controller of the operator is given: clients, shared caches, events, and what the operator knows of itself.
+
+It lives this low so that reconcilers of any layer can be wired by one process without importing that process.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from hcp.kube import Client, ClusterConfig, Resource
+from hcp.kube.errors import NotFound
+from hcp.kube.resources import SECRETS
+from hcp.runtime.informer import Informer
+
+if TYPE_CHECKING:
+    from hcp.runtime.events import EventRecorder
+
+# The kubeconfig Secrets in a hosted namespace (key `kubeconfig`): for callers inside the management cluster, and
+# for callers outside.
+SERVICE_NETWORK_KUBECONFIG = "service-network-admin-kubeconfig"
+PUBLISHED_KUBECONFIG = "admin-kubeconfig"
+
+
+class Informers:
+    """One shared informer per kind, namespace and selector; the second asker gets the first one's cache."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._informers: dict[tuple[Resource, str | None, str | None], Informer] = {}
+
+    def get(self, resource: Resource, ns: str | None = None, labels: str | None = None) -> Informer:
+        """The informer, not necessarily started: add indexes and listeners first, then `start` it."""
+        key = (resource, ns, labels)
+        if key not in self._informers:
+            self._informers[key] = Informer(self._client, resource, ns=ns, labels=labels)
+        return self._informers[key]
+
+    async def start(self) -> None:
+        """Start all that were asked for and wait until their caches are filled. Safe to call again."""
+        informers = list(self._informers.values())
+        await asyncio.gather(*(i.start() for i in informers))
+        await asyncio.gather(*(i.wait_synced() for i in informers))
+
+    async def stop(self) -> None:
+        await asyncio.gather(*(i.stop() for i in self._informers.values()))
+
+
+class Guests:
+    """Clients for the API servers of hosted clusters, one per hosted namespace, renewed when the Secret changes."""
+
+    def __init__(self, client: Client, *, inside: bool) -> None:
+        self._client = client
+        self._secret = SERVICE_NETWORK_KUBECONFIG if inside else PUBLISHED_KUBECONFIG
+        self._clients: dict[str, tuple[str, Client]] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def get(self, hosted_ns: str, secret: Mapping[str, Any] | None = None) -> Client | None:
+        """The client for this hosted namespace; None while its kubeconfig does not exist yet.
+
+        Give the Secret when you have it from a cache; otherwise it is read.
+        """
+        async with self._locks.setdefault(hosted_ns, asyncio.Lock()):
+            if secret is None:
+                try:
+                    secret = await self._client.get(SECRETS, self._secret, hosted_ns)
+                except NotFound:
+                    await self._close(hosted_ns)
+                    return None
+            data = (secret.get("data") or {}).get("kubeconfig", "")
+            known = self._clients.get(hosted_ns)
+            if known is not None and known[0] == data:
+                return known[1]
+            await self._close(hosted_ns)
+            client = Client(ClusterConfig.from_kubeconfig_bytes(_decode(data)))
+            self._clients[hosted_ns] = (data, client)
+            return client
+
+    @property
+    def secret_name(self) -> str:
+        """Which kubeconfig Secret of the hosted namespace is used."""
+        return self._secret
+
+    async def forget(self, hosted_ns: str) -> None:
+        """Close what is held for a hosted cluster that goes away."""
+        async with self._locks.setdefault(hosted_ns, asyncio.Lock()):
+            await self._close(hosted_ns)
+        self._locks.pop(hosted_ns, None)
+
+    async def close(self) -> None:
+        for hosted_ns in list(self._clients):
+            await self._close(hosted_ns)
+
+    async def _close(self, hosted_ns: str) -> None:
+        known = self._clients.pop(hosted_ns, None)
+        if known is not None:
+            await known[1].close()
+
+
+def _decode(data: str) -> bytes:
+    import base64
+
+    return base64.b64decode(data)
+
+
+@dataclass
+class OperatorContext:
+    """Given to `async def setup(ctx) -> list[Controller]` of each reconciler."""
+
+    client: Client
+    informers: Informers
+    guests: Guests
+    events: EventRecorder
+    # Support images by name (haproxy, cluster-api, …), as /opt/hcp/images.json has them.
+    images: Mapping[str, str] = field(default_factory=dict)
+    own_image: str = ""
+    namespace: str = "hypershift"
+    # Whether the process runs in the management cluster and so reaches its pod and service networks.
+    inside: bool = True
+    # Called in order when the process stops.
+    closers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
