@@ -1,0 +1,48 @@
+"""``hcp ignition-server run``: the process of the one bootstrap server of a management cluster."""
+
+from __future__ import annotations
+
+from hcp.cli.command import Call, Command, Flag
+
+COMMAND = Command(
+    "ignition-server run",
+    "Run the node bootstrap server (what its Deployment starts)",
+    long="Hands node documents to booting VMs. It reads only Secrets of its own namespace and needs no restart for\n"
+    "new documents, tokens or certificates.",
+    flags=(
+        Flag("namespace", "string", "hypershift", "namespace that holds the documents"),
+        Flag("port", "int", 9090, "port of the HTTPS server"),
+        Flag("metrics-port", "int", 8080, "port for metrics and health over plain HTTP"),
+        Flag("kubeconfig", "string", "", "kubeconfig of the management cluster; empty uses the usual places"),
+    ),
+    handler="hcp.cli.ignition_server_run:run",
+)
+
+
+async def run(call: Call) -> int | None:
+    """Serve until the process is told to stop."""
+    import asyncio
+    import logging
+    import signal
+
+    from hcp.ignition.run import serve
+    from hcp.kube import Client, load_config
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    async with Client(load_config(call.text("kubeconfig") or None)) as client:
+        task = asyncio.ensure_future(
+            serve(
+                client,
+                namespace=call.text("namespace"),
+                port=call.number("port"),
+                metrics_port=call.number("metrics-port"),
+            )
+        )
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, task.cancel)
+        try:
+            await task
+        except asyncio.CancelledError:
+            return 0
+    return 0

@@ -1,0 +1,134 @@
+"""User configuration of nodes: reading the kinds a NodePool's ConfigMaps may hold.
+
+A MachineConfig is a wrapped Ignition document and is merged into the node's; the other kinds change one of the files
+we write ourselves. Anything we cannot act on is an error that names it, never silently dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from hcp.errors import HcpError
+from hcp.ignition.document import Document, merge
+from hcp.ignition.mirrors import MirrorRule
+
+ROLE_LABEL = "machineconfiguration.openshift.io/role"
+BUILT_IN_LABEL = "machineconfiguration.openshift.io/mco-built-in"
+_CONFIG_GROUP = "machineconfiguration.openshift.io/"
+_MIRROR_KINDS = {
+    "ImageContentSourcePolicy": "repositoryDigestMirrors",
+    "ImageDigestMirrorSet": "imageDigestMirrors",
+    "ImageTagMirrorSet": "imageTagMirrors",
+}
+# Fields of a MachineConfig that ask for another operating system or kernel: a Debian node disk cannot follow them.
+_FOREIGN_FIELDS = ("kernelArguments", "extensions", "osImageURL", "kernelType")
+
+
+@dataclass
+class NodeConfig:
+    """What all configuration documents of a pool ask for."""
+
+    documents: list[Document] = field(default_factory=list)
+    kubelet: dict[str, Any] = field(default_factory=dict)
+    mirrors: list[MirrorRule] = field(default_factory=list)
+
+    @property
+    def merged(self) -> Document:
+        """All MachineConfigs in the order of their names, joined."""
+        return merge(self.documents)
+
+
+def machine_config(name: str, ignition: Document) -> dict[str, Any]:
+    """An Ignition document wrapped as a MachineConfig for workers."""
+    return {
+        "apiVersion": "machineconfiguration.openshift.io/v1",
+        "kind": "MachineConfig",
+        "metadata": {"name": name, "labels": {ROLE_LABEL: "worker"}},
+        "spec": {"config": ignition},
+    }
+
+
+def normalised(text: str, origin: str) -> list[str]:
+    """Every YAML document of ``text`` with the labels the pool needs, as canonical YAML; refuses unknown kinds."""
+    result = []
+    for manifest in _load(text, origin):
+        kind = manifest.get("kind")
+        metadata = manifest.setdefault("metadata", {})
+        if kind == "MachineConfig":
+            metadata.setdefault("labels", {})[ROLE_LABEL] = "worker"
+        elif kind in ("KubeletConfig", "ContainerRuntimeConfig"):
+            selector = manifest.setdefault("spec", {}).setdefault("machineConfigPoolSelector", {})
+            selector.setdefault("matchLabels", {})[BUILT_IN_LABEL] = ""
+        elif kind not in _MIRROR_KINDS and kind != "ClusterImagePolicy":
+            raise HcpError(
+                f"{origin} holds a {kind!r}, which cannot configure a node",
+                hint="use MachineConfig, KubeletConfig, ContainerRuntimeConfig, ImageContentSourcePolicy, "
+                "ImageDigestMirrorSet or ClusterImagePolicy",
+            )
+        result.append(yaml.safe_dump(manifest, sort_keys=True))
+    return result
+
+
+def joined(documents: Iterable[str]) -> str:
+    """The raw configuration whose hash names a pool's secrets: all documents sorted and joined."""
+    return "\n---\n".join(sorted(documents))
+
+
+def interpret(raw: str) -> NodeConfig:
+    """Turn raw configuration into what has to be done on the node."""
+    manifests = _load(raw, "the node configuration")
+    manifests.sort(key=lambda item: str(item.get("metadata", {}).get("name", "")))
+    config = NodeConfig()
+    for manifest in manifests:
+        kind = str(manifest.get("kind"))
+        spec: dict[str, Any] = manifest.get("spec") or {}
+        if kind == "MachineConfig":
+            config.documents.append(_machine_document(manifest, spec))
+        elif kind == "KubeletConfig":
+            config.kubelet.update(spec.get("kubeletConfig") or {})
+        elif kind == "ContainerRuntimeConfig":
+            config.kubelet.update(_runtime_settings(spec.get("containerRuntimeConfig") or {}))
+        elif kind in _MIRROR_KINDS:
+            for entry in spec.get(_MIRROR_KINDS[kind]) or []:
+                config.mirrors.append(MirrorRule(entry["source"], tuple(entry.get("mirrors") or ())))
+        else:
+            raise HcpError(f"node configuration of kind {kind!r} is not acted on by a Kubernetes release")
+    return config
+
+
+def _load(text: str, origin: str) -> list[dict[str, Any]]:
+    try:
+        manifests = [item for item in yaml.safe_load_all(text) if item is not None]
+    except yaml.YAMLError as error:
+        raise HcpError(f"{origin} is not valid YAML", cause=str(error)) from error
+    for item in manifests:
+        if not isinstance(item, dict):
+            raise HcpError(f"{origin} holds something that is not a Kubernetes object", cause=repr(item)[:80])
+    return manifests
+
+
+def _machine_document(manifest: dict[str, Any], spec: dict[str, Any]) -> Document:
+    name = manifest.get("metadata", {}).get("name", "")
+    for unsupported in _FOREIGN_FIELDS:
+        if spec.get(unsupported):
+            raise HcpError(f"MachineConfig {name!r} sets {unsupported}, which this release's node disk cannot follow")
+    config: Document = spec.get("config") or {}
+    version = str((config.get("ignition") or {}).get("version", ""))
+    if config and not version.startswith("3."):
+        raise HcpError(
+            f"MachineConfig {name!r} holds Ignition version {version!r}", hint="write it for Ignition specification 3.x"
+        )
+    return config
+
+
+def _runtime_settings(spec: dict[str, Any]) -> dict[str, Any]:
+    """The settings of a ContainerRuntimeConfig that the kubelet carries for containerd."""
+    known = {"logSizeMax": "containerLogMaxSize", "pidsLimit": "podPidsLimit"}
+    unknown = sorted(key for key, value in spec.items() if value is not None and key not in known)
+    if unknown:
+        raise HcpError(f"a ContainerRuntimeConfig sets {', '.join(unknown)}, which containerd nodes cannot follow")
+    return {known[key]: value for key, value in spec.items() if value is not None}

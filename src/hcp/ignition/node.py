@@ -1,0 +1,73 @@
+"""The whole document of a worker node of a Kubernetes release."""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from hcp.errors import HcpError
+from hcp.ignition.containerd import containerd_document
+from hcp.ignition.document import Document, document, file, merge
+from hcp.ignition.kubelet import kubelet_configuration, kubelet_document
+from hcp.ignition.machineconfig import interpret
+from hcp.ignition.mirrors import MirrorRule, registry_files
+
+USER = "core"
+
+
+@dataclass(frozen=True)
+class NodeInput:
+    """Everything cluster-specific a node needs; nothing of it is on the disk."""
+
+    raw_config: str
+    bootstrap_kubeconfig: str
+    kubelet_client_ca: str
+    service_network: Sequence[str]
+    pause_image: str
+    pull_secret: str = ""
+    trust_bundle: str = ""
+    registry_authorities: Mapping[str, str] = field(default_factory=dict)
+    mirrors: Sequence[MirrorRule] = ()
+
+
+def cluster_dns(service_network: Sequence[str]) -> list[str]:
+    """The tenth address of each service network, where the hosted cluster's DNS answers."""
+    try:
+        return [str(ipaddress.ip_network(cidr)[10]) for cidr in service_network]
+    except (ValueError, IndexError) as error:
+        raise HcpError("the service network cannot hold a DNS address", cause=str(error)) from error
+
+
+def ssh_document(public_keys: str) -> Document:
+    """The user people log in as on a node, with their keys."""
+    keys = [line.strip() for line in public_keys.splitlines() if line.strip() and not line.startswith("#")]
+    user = {"name": USER, "groups": ["sudo"], "shell": "/bin/bash", "sshAuthorizedKeys": keys}
+    sudo = file(f"/etc/sudoers.d/90-{USER}", f"{USER} ALL=(ALL) NOPASSWD: ALL\n", 0o440)
+    return document(files=[sudo], users=[user]) if keys else document()
+
+
+def node_document(given: NodeInput) -> Document:
+    """The document; user configuration comes last and wins."""
+    asked = interpret(given.raw_config)
+    rules = [*given.mirrors, *asked.mirrors]
+    extra = registry_files(rules, given.registry_authorities)
+    if given.pull_secret:
+        extra.append(file("/var/lib/kubelet/config.json", given.pull_secret, 0o600))
+    if given.trust_bundle:
+        extra.append(file("/usr/local/share/ca-certificates/cluster-trust-bundle.crt", given.trust_bundle))
+    kubelet = kubelet_configuration(cluster_dns(given.service_network), changes=asked.kubelet)
+    return merge(
+        [
+            containerd_document(given.pause_image),
+            kubelet_document(kubelet, given.bootstrap_kubeconfig, given.kubelet_client_ca),
+            document(files=extra),
+            asked.merged,
+        ]
+    )
+
+
+def rendered(given: NodeInput) -> bytes:
+    """The document as the bytes that are stored and served; equal input gives equal bytes."""
+    return json.dumps(node_document(given), separators=(",", ":"), sort_keys=True).encode()

@@ -1,0 +1,104 @@
+"""How node documents lie in the bootstrap server's namespace: one Secret per pool and configuration.
+
+The operator writes them, the server only reads them and marks that a machine came. No other secret is needed to serve
+a node, so the server never sees a tenant's namespace.
+"""
+
+from __future__ import annotations
+
+import base64
+import datetime as dt
+import gzip
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hcp.api.names import ANNOTATION_IGNITION_TOKEN_EXPIRY, ANNOTATION_NODEPOOL, GROUP, OPERATOR_NAMESPACE
+from hcp.ignition.hashes import limited_name
+from hcp.ignition.tokens import parse_stamp, stamp
+
+LABEL = f"{GROUP}/ignition-server"
+LABEL_DOCUMENT = "document"
+LABEL_CERTIFICATE = "serving-cert"
+LABEL_CONTROL_PLANE = f"{GROUP}/control-plane-namespace"
+ANNOTATION_TARGET = f"{GROUP}/nodePoolTargetConfigVersion"
+ANNOTATION_REACHED = f"{GROUP}/ignition-reached"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """One document as the server knows it."""
+
+    name: str
+    node_pool: str
+    target: str
+    token: str
+    old_token: str
+    payload: bytes
+    expires: dt.datetime | None
+    reached: bool
+
+    def expired(self, now: dt.datetime) -> bool:
+        """Whether its tokens are no longer good."""
+        return self.expires is not None and self.expires <= now
+
+
+def secret_name(control_plane_namespace: str, node_pool: str, target: str) -> str:
+    """The Secret's name, unique over all hosted clusters."""
+    return limited_name(f"ignition-{control_plane_namespace}-{node_pool}", target, 253)
+
+
+def pack(payload: bytes) -> bytes:
+    """Compressed the same way every time, so an unchanged document is an unchanged Secret."""
+    return gzip.compress(payload, mtime=0)
+
+
+def document_secret(
+    control_plane_namespace: str,
+    node_pool: str,
+    target: str,
+    *,
+    token: str,
+    old_token: str,
+    payload: bytes,
+    expires: dt.datetime | None = None,
+    namespace: str = OPERATOR_NAMESPACE,
+) -> dict[str, Any]:
+    """The Secret for one document; ``node_pool`` is ``namespace/name``."""
+    annotations = {ANNOTATION_NODEPOOL: node_pool, ANNOTATION_TARGET: target}
+    if expires:
+        annotations[ANNOTATION_IGNITION_TOKEN_EXPIRY] = stamp(expires)
+    data = {"token": token.encode(), "old_token": old_token.encode(), "payload": pack(payload)}
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": secret_name(control_plane_namespace, node_pool.partition("/")[2], target),
+            "namespace": namespace,
+            "labels": {LABEL: LABEL_DOCUMENT, LABEL_CONTROL_PLANE: control_plane_namespace},
+            "annotations": annotations,
+        },
+        "type": "Opaque",
+        "data": {key: base64.b64encode(value).decode() for key, value in data.items()},
+    }
+
+
+def stored(secret: Mapping[str, Any]) -> Stored:
+    """Read a document Secret; an unreadable payload becomes empty and is answered with an error."""
+    metadata = secret.get("metadata") or {}
+    annotations = metadata.get("annotations") or {}
+    data = secret.get("data") or {}
+    try:
+        payload = gzip.decompress(base64.b64decode(data.get("payload", "")))
+    except (OSError, EOFError, ValueError):
+        payload = b""
+    return Stored(
+        name=metadata.get("name", ""),
+        node_pool=annotations.get(ANNOTATION_NODEPOOL, ""),
+        target=annotations.get(ANNOTATION_TARGET, ""),
+        token=base64.b64decode(data.get("token", "")).decode(),
+        old_token=base64.b64decode(data.get("old_token", "")).decode(),
+        payload=payload,
+        expires=parse_stamp(annotations.get(ANNOTATION_IGNITION_TOKEN_EXPIRY, "")),
+        reached=annotations.get(ANNOTATION_REACHED) == "True",
+    )
