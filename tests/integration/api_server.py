@@ -1,0 +1,168 @@
+"""A real etcd and kube-apiserver for tests, that can be stopped and started under the code being tested."""
+
+from __future__ import annotations
+
+import os
+import socket
+import ssl
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import yaml
+
+from hcp import pki
+
+
+def binaries() -> Path:
+    """The directory with etcd and kube-apiserver; built once and cached when not given."""
+    given = os.environ.get("HCP_TEST_BIN")
+    if given:
+        return Path(given)
+    from hcp import payload
+
+    made = payload.ensure(["etcd", "kubernetes-1.36"], progress=None)
+    links = Path(made["kubernetes-1.36"]).parent.parent / "test-bin"
+    links.mkdir(exist_ok=True)
+    for directory in made.values():
+        for binary in (Path(directory) / "bin").iterdir():
+            link = links / binary.name
+            if not link.exists():
+                link.symlink_to(binary)
+    return links
+
+
+def free_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+class ApiServer:
+    """One etcd and one kube-apiserver with their own data, certificates and ports."""
+
+    def __init__(self, directory: Path, bin_dir: Path) -> None:
+        self.directory = directory
+        self.bin_dir = bin_dir
+        self.port, self.etcd_port, self.peer_port = free_port(), free_port(), free_port()
+        self.kubeconfig = directory / "kubeconfig"
+        self._etcd: subprocess.Popen[bytes] | None = None
+        self._api: subprocess.Popen[bytes] | None = None
+        self._write_files()
+
+    @property
+    def url(self) -> str:
+        return f"https://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        self.start_etcd()
+        self.start_api()
+
+    def stop(self) -> None:
+        self.stop_api()
+        self.stop_etcd()
+
+    def start_etcd(self) -> None:
+        client, peer = f"http://127.0.0.1:{self.etcd_port}", f"http://127.0.0.1:{self.peer_port}"
+        self._etcd = self._run(
+            "etcd",
+            f"--data-dir={self.directory / 'etcd'}",
+            f"--listen-client-urls={client}",
+            f"--advertise-client-urls={client}",
+            f"--listen-peer-urls={peer}",
+            f"--initial-advertise-peer-urls={peer}",
+            f"--initial-cluster=default={peer}",
+            "--unsafe-no-fsync",
+        )
+
+    def start_api(self) -> None:
+        d = self.directory
+        self._api = self._run(
+            "kube-apiserver",
+            f"--etcd-servers=http://127.0.0.1:{self.etcd_port}",
+            "--bind-address=127.0.0.1",
+            "--advertise-address=127.0.0.1",
+            f"--secure-port={self.port}",
+            f"--cert-dir={d / 'certs'}",
+            f"--tls-cert-file={d / 'server.crt'}",
+            f"--tls-private-key-file={d / 'server.key'}",
+            f"--client-ca-file={d / 'ca.crt'}",
+            f"--token-auth-file={d / 'tokens.csv'}",
+            "--service-account-issuer=https://kubernetes.default.svc",
+            f"--service-account-key-file={d / 'accounts.pub'}",
+            f"--service-account-signing-key-file={d / 'accounts.key'}",
+            "--service-cluster-ip-range=10.250.0.0/24",
+            "--authorization-mode=RBAC",
+            "--disable-admission-plugins=ServiceAccount",
+            "--etcd-compaction-interval=0",
+            "--shutdown-delay-duration=0s",
+        )
+        self.wait_ready()
+
+    def stop_api(self, *, kill: bool = False) -> None:
+        _end(self._api, kill)
+        self._api = None
+
+    def stop_etcd(self) -> None:
+        _end(self._etcd, True)
+        self._etcd = None
+
+    def compact(self, revision: str) -> None:
+        """Make etcd forget everything before this revision, so that older watches get 410."""
+        endpoint = f"--endpoints=http://127.0.0.1:{self.etcd_port}"
+        subprocess.run([self.bin_dir / "etcdctl", endpoint, "compact", revision], check=True, capture_output=True)
+
+    def wait_ready(self) -> None:
+        context = ssl.create_default_context(cafile=str(self.directory / "ca.crt"))
+        give_up = time.monotonic() + 90
+        while True:
+            try:
+                with urllib.request.urlopen(f"{self.url}/readyz", context=context, timeout=5) as answer:
+                    if answer.status == 200:
+                        return
+            except (urllib.error.URLError, OSError):
+                pass
+            if self._api is None or self._api.poll() is not None or time.monotonic() > give_up:
+                raise RuntimeError("kube-apiserver did not start:\n" + self.log("kube-apiserver")[-3000:])
+            time.sleep(0.05)
+
+    def log(self, binary: str) -> str:
+        return (self.directory / f"{binary}.log").read_text(errors="replace")
+
+    def _run(self, binary: str, *args: str) -> subprocess.Popen[bytes]:
+        with (self.directory / f"{binary}.log").open("ab") as log:
+            return subprocess.Popen(
+                [self.bin_dir / binary, *args], stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self.directory
+            )
+
+    def _write_files(self) -> None:
+        d = self.directory
+        ca = pki.new_ca("test")
+        server = pki.issue(ca, "kube-apiserver", dns=("localhost", "kubernetes"), ips=("127.0.0.1",), usage="server")
+        admin = pki.issue(ca, "admin", orgs=("system:masters",), usage="client")
+        (d / "ca.crt").write_bytes(ca.cert_pem)
+        (d / "ca.key").write_bytes(ca.key_pem)
+        (d / "server.crt").write_bytes(server.cert_pem)
+        (d / "server.key").write_bytes(server.key_pem)
+        accounts = pki.new_signing_key()
+        (d / "accounts.key").write_bytes(accounts)
+        (d / "accounts.pub").write_bytes(pki.public_key(accounts))
+        (d / "tokens.csv").write_text("admin-token,admin,1,system:masters\nnobody-token,nobody,2,nobodies\n")
+        config = pki.kubeconfig(self.url, ca.cert_pem, admin.cert_pem, admin.key_pem)
+        self.kubeconfig.write_text(yaml.safe_dump(config))
+
+
+def _end(process: subprocess.Popen[bytes] | None, kill: bool) -> None:
+    if process is None:
+        return
+    if kill:
+        process.kill()
+    else:
+        process.terminate()
+    try:
+        process.wait(15)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
