@@ -149,9 +149,7 @@ def label_problem(value: str) -> str | None:
     if len(value) > MAX_LABEL:
         return f"has {len(value)} characters, at most {MAX_LABEL} are allowed"
     if not all(char in _LOWER_ALNUM or char == "-" for char in value) or value[0] == "-" or value[-1] == "-":
-        return (
-            "is not an RFC1123 label: lower-case letters, digits and '-' only, with a letter or digit at both ends"
-        )
+        return "is not an RFC1123 label: lower-case letters, digits and '-' only, with a letter or digit at both ends"
     return None
 
 
