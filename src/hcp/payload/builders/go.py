@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,11 @@ from hcp.payload.versions import recipe_dir
 def build(ctx: BuildContext, entry: dict[str, Any]) -> None:
     if packages := entry.get("packages"):
         ctx.apt(*packages)
-    build_commands(Go(ctx), copy_recipe(ctx), entry, env=go_env(entry))
+    source = copy_recipe(ctx)
+    go = Go(ctx)
+    flags = ["-overlay", str(overlay)] if (overlay := patched(go, source, entry)) else []
+    build_commands(go, source, entry, flags=flags)
+    copy_files(go, source, entry)
 
 
 def copy_recipe(ctx: BuildContext) -> Path:
@@ -24,13 +30,52 @@ def copy_recipe(ctx: BuildContext) -> Path:
     return source
 
 
-def go_env(entry: dict[str, Any]) -> dict[str, str]:
-    return {"CGO_ENABLED": "1" if entry.get("cgo") else "0", **entry.get("env", {})}
+def go_env(entry: dict[str, Any], *, cgo: bool = False) -> dict[str, str]:
+    return {"CGO_ENABLED": "1" if cgo or entry.get("cgo") else "0", **entry.get("env", {})}
 
 
-def build_commands(go: Go, source: Path, entry: dict[str, Any], *, env: dict[str, str], mod: str | None = None) -> None:
+def build_commands(go: Go, source: Path, entry: dict[str, Any], *, flags: list[str]) -> None:
     """Builds every command of the entry into the artifact's `bin/`."""
     ldflags = [flag.format(version=entry["version"]) for flag in entry.get("ldflags", ())]
-    for command, package in entry["commands"].items():
-        output = go.ctx.out / "bin" / command
-        go.build(package, output, cwd=source, ldflags=ldflags, tags=entry.get("tags", ()), mod=mod, env=env)
+    with_cgo = entry.get("cgo_commands", ())
+    for cgo in (False, True):
+        packages = {name: package for name, package in entry["commands"].items() if (name in with_cgo) == cgo}
+        env = go_env(entry, cgo=cgo)
+        go.build(packages, go.ctx.out / "bin", cwd=source, ldflags=ldflags, tags=entry.get("tags", ()),
+                 flags=flags, env=env)  # fmt: skip
+
+
+def patched(go: Go, source: Path, entry: dict[str, Any]) -> Path | None:
+    """Applies the recipe's patches to copies of the module's files; Go reads these through an overlay."""
+    patches = sorted(source.glob("*.patch"))
+    if not patches:
+        return None
+    go.ctx.apt("patch")
+    module = go.module_dir(entry["module"], cwd=source, env=go_env(entry))
+    copy = go.ctx.scratch / "patched"
+    names = [line.split("\t")[0].removeprefix("--- a/") for patch in patches for line in _headers(patch)]
+    for name in names:
+        (copy / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(module / name, copy / name)
+    for patch in patches:
+        go.ctx.run(["patch", "-p1", "-i", patch], cwd=copy)
+    overlay = go.ctx.scratch / "overlay.json"
+    replaced: Mapping[str, str] = {str(module / name): str(copy / name) for name in names}
+    overlay.write_text(json.dumps({"Replace": replaced}))
+    return overlay
+
+
+def copy_files(go: Go, source: Path, entry: dict[str, Any]) -> None:
+    """Copies files of the module's source into the artifact: manifests, configuration."""
+    files: dict[str, str] = entry.get("files", {})
+    if not files:
+        return
+    module = go.module_dir(entry["module"], cwd=source, env=go_env(entry))
+    for name, target in files.items():
+        place = go.ctx.out / target
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(module / name, place)
+
+
+def _headers(patch: Path) -> list[str]:
+    return [line for line in patch.read_text().splitlines() if line.startswith("--- a/")]
