@@ -2,10 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from hcp.payload.component import Component
 
 
 def components() -> Iterable[Component]:
-    return ()
+    """Everything that is described; what names a component nobody describes is left out."""
+    from hcp.payload.versions import table
+
+    known = set(table()["component"])
+    pending = list(_all())
+    while True:
+        ready = [item for item in pending if item.name not in known and set(item.deps) <= known]
+        if not ready:
+            return
+        for item in ready:
+            known.add(item.name)
+            yield item
+
+
+def _all() -> Iterator[Component]:
+    from hcp.payload.image import image_component
+    from hcp.payload.images import bases, own, tools
+    from hcp.payload.images.network import network_images
+    from hcp.payload.images.static import static_images
+    from hcp.payload.rootfs import rootfs_component
+
+    yield from tools.components()
+    for rootfs, summary in bases.ALL.items():
+        yield rootfs_component(rootfs, summary)
+    for image in (*static_images(), *network_images()):
+        yield image_component(image)
+    yield from own.components()

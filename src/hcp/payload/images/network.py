@@ -1,0 +1,55 @@
+"""Images whose programs call iptables, nft, ipset or a shell."""
+
+from __future__ import annotations
+
+from hcp.payload.image import Image, Take, binaries, version_of
+from hcp.payload.images import bases
+from hcp.payload.images.static import MINORS
+from hcp.payload.versions import recipe_dir
+
+
+def network_images() -> list[Image]:
+    net = bases.NET.component
+    return [
+        *(
+            Image(
+                "kube-proxy",
+                version_of(f"kubernetes-{minor}"),
+                binaries(f"kubernetes-{minor}", "kube-proxy"),
+                entrypoint=("kube-proxy",),
+                base=net,
+                user="0",
+                minor=minor,
+            )
+            for minor in MINORS
+        ),
+        Image(
+            "flannel",
+            version_of("flannel"),
+            (*binaries("flannel", "flanneld"), Take("cni-plugins", "bin/*", "/usr/lib/cni/")),
+            entrypoint=("flanneld",),
+            base=net,
+            user="0",
+            scripts={"/usr/local/bin/install-cni": (recipe_dir("image-flannel") / "install-cni").read_text()},
+            links={"/opt/bin/flanneld": "/usr/local/bin/flanneld"},
+            summary="flanneld, and install-cni for the node's CNI plugins and configuration",
+        ),
+        Image(
+            "kube-router",
+            version_of("kube-router"),
+            binaries("kube-router", "kube-router"),
+            entrypoint=("kube-router",),
+            base=net,
+            user="0",
+            summary="kube-router (NetworkPolicy enforcement)",
+        ),
+        Image("local-path-helper", "1", (), base=net, user="0", command=("/bin/sh",), summary="a shell with coreutils"),
+        Image(
+            "haproxy",
+            "debian",
+            (),
+            base=bases.HAPROXY.component,
+            entrypoint=("/usr/sbin/haproxy",),
+            command=("-W", "-db", "-f", "/etc/haproxy/haproxy.cfg"),
+        ),
+    ]
