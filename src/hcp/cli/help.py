@@ -46,7 +46,9 @@ def group_help(prog: str, path: str) -> str:
 def command_help(prog: str, command: Command) -> str:
     """Help of a command: what it does, how it is typed, examples, every flag with its default."""
     usage = " ".join([prog, command.path, *(_argument(arg.name, arg.optional, arg.many) for arg in command.args)])
-    lines = [command.long or command.short + ".", "", "Usage:", f"  {usage} [flags]", ""]
+    long = (command.long or command.short + ".").replace("{prog}", prog)
+    lines = [line for part in long.split("\n") for line in _wrap(part, WIDTH)]
+    lines += ["", "Usage:", f"  {usage} [flags]", ""]
     lines += _examples(prog, command.examples)
     if command.args:
         lines.append("Arguments:")
