@@ -25,7 +25,7 @@ _MIRROR_KINDS = {
     "ImageTagMirrorSet": "imageTagMirrors",
 }
 # Fields of a MachineConfig that ask for another operating system or kernel: a Debian node disk cannot follow them.
-_FOREIGN_FIELDS = ("kernelArguments", "extensions", "osImageURL", "kernelType")
+_FOREIGN_FIELDS = ("kernelArguments", "extensions", "osImageURL", "kernelType", "fips")
 
 
 @dataclass

@@ -1,0 +1,85 @@
+"""Where a pool's root disk comes from, and the cache that saves importing it once per VM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hcp.api.names import GROUP, LABEL_KUBEVIRT_RHCOS
+from hcp.errors import HcpError
+from hcp.nodepool.template import root_storage
+
+LABEL_ROLE = f"{GROUP}/kubevirt-boot-image-role"
+ROLE = "kv-boot-image-cache"
+LABEL_UID = f"{GROUP}/nodepool-uid"
+ANNOTATION_HASH = f"{GROUP}/kubevirt-boot-image-hash"
+
+
+@dataclass(frozen=True)
+class BootImage:
+    """A disk image; ``digest`` is empty for one the user named, which is never cached."""
+
+    source: Mapping[str, Any]
+    digest: str = ""
+
+
+def boot_image(platform: Mapping[str, Any], release_disk: str | None) -> BootImage:
+    """The image of a pool: the user's own, or the release's."""
+    own = ((platform.get("rootVolume") or {}).get("diskImage") or {}).get("containerDiskImage")
+    if own:
+        return BootImage(_registry(own))
+    if not release_disk:
+        raise HcpError(
+            "the release names no KubeVirt boot disk",
+            hint="set platform.kubevirt.rootVolume.diskImage or use a newer release",
+        )
+    if release_disk.startswith(("http://", "https://")):
+        return BootImage({"http": {"url": release_disk}})
+    if release_disk.count("@") != 1:
+        raise HcpError("the release's boot disk is not named by digest", cause=release_disk)
+    return BootImage(_registry(release_disk), release_disk.partition("@")[2])
+
+
+def cached(platform: Mapping[str, Any], image: BootImage) -> bool:
+    """Whether this pool keeps a cache for this image."""
+    strategy = ((platform.get("rootVolume") or {}).get("cacheStrategy") or {}).get("type")
+    return strategy == "PVC" and bool(image.digest)
+
+
+def disk_source(image: BootImage, cache_name: str | None, infra_namespace: str) -> dict[str, Any]:
+    """The DataVolume source of a VM: a clone of the cache, or the image itself."""
+    if cache_name is None:
+        return dict(image.source)
+    return {"pvc": {"namespace": infra_namespace, "name": cache_name}}
+
+
+def cache_volume(infra_namespace: str, uid: str, platform: Mapping[str, Any], image: BootImage) -> dict[str, Any]:
+    """The DataVolume that holds a pool's imported boot disk; not preallocated, small machines have small disks."""
+    return {
+        "apiVersion": "cdi.kubevirt.io/v1beta1",
+        "kind": "DataVolume",
+        "metadata": {
+            "generateName": f"{ROLE}-",
+            "namespace": infra_namespace,
+            "labels": {LABEL_ROLE: ROLE, LABEL_UID: uid, LABEL_KUBEVIRT_RHCOS: "true"},
+            "annotations": {
+                ANNOTATION_HASH: image.digest,
+                "cdi.kubevirt.io/storage.bind.immediate.requested": "true",
+                "cdi.kubevirt.io/storage.deleteAfterCompletion": "false",
+            },
+        },
+        "spec": {"source": dict(image.source), "storage": root_storage(platform)},
+    }
+
+
+def choose_cache(volumes: Iterable[Mapping[str, Any]], digest: str, known: str | None) -> tuple[str | None, list[str]]:
+    """Which existing cache to use (None: make one), and which ones are out of date."""
+    names = {v["metadata"]["name"]: (v["metadata"].get("annotations") or {}).get(ANNOTATION_HASH) for v in volumes}
+    fitting = sorted(name for name, found in names.items() if found == digest)
+    chosen = known if known in fitting else (fitting[0] if fitting else None)
+    return chosen, sorted(name for name in names if name != chosen)
+
+
+def _registry(image: str) -> dict[str, Any]:
+    return {"registry": {"url": f"docker://{image}", "pullMethod": "node"}}

@@ -1,0 +1,175 @@
+"""The Cluster API objects of a pool: MachineDeployment and MachineHealthCheck."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hcp.api.names import (
+    ANNOTATION_MHC_MAX_UNHEALTHY,
+    ANNOTATION_MHC_STARTUP_TIMEOUT,
+    ANNOTATION_MHC_TIMEOUT,
+    ANNOTATION_NODEPOOL,
+    ANNOTATION_RELEASE_VERSION,
+    LABEL_CAPI_CLUSTER_NAME,
+)
+from hcp.ignition.hashes import limited_name
+
+API = "cluster.x-k8s.io/v1beta1"
+PAUSED = "cluster.x-k8s.io/paused"
+_AUTOSCALER = "cluster.x-k8s.io/cluster-api-autoscaler-node-group"
+_DURATION = re.compile(r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$")
+_PERCENT_OR_NUMBER = re.compile(r"^[0-9]+%?$")
+
+
+def resources_name(infra_id: str, cluster: str, node_pool: str) -> str:
+    """The label key and value that mark everything of one pool."""
+    return limited_name(f"{infra_id}-{cluster}", node_pool, 43)
+
+
+@dataclass(frozen=True)
+class DeploymentInput:
+    """What a MachineDeployment depends on."""
+
+    namespace: str
+    node_pool: Mapping[str, Any]
+    infra_id: str
+    template: str
+    user_data: str
+    version: str
+    paused: bool
+    current_replicas: int | None = None
+
+
+def effective_replicas(spec: Mapping[str, Any], current: int | None) -> int:
+    """How many machines the pool shall have; between the bounds an autoscaler's choice is left alone."""
+    scaling = spec.get("autoScaling")
+    if not scaling:
+        return int(spec.get("replicas") or 0)
+    low, high = max(1, int(scaling.get("min") or 0)), int(scaling.get("max") or 1)
+    return min(max(current if current is not None else low, low), high)
+
+
+def selector_labels(infra_id: str, spec: Mapping[str, Any], node_pool: str) -> dict[str, str]:
+    """The labels that select a pool's machines."""
+    name = resources_name(infra_id, spec.get("clusterName", ""), node_pool)
+    return {LABEL_CAPI_CLUSTER_NAME: infra_id, name: name}
+
+
+def machine_deployment(given: DeploymentInput) -> dict[str, Any]:
+    """The MachineDeployment of a pool with upgrade type Replace."""
+    metadata, spec = given.node_pool["metadata"], given.node_pool.get("spec") or {}
+    name, key = metadata["name"], f"{metadata['namespace']}/{metadata['name']}"
+    labels = selector_labels(given.infra_id, spec, name)
+    scaling = spec.get("autoScaling")
+    annotations = {
+        ANNOTATION_NODEPOOL: key,
+        f"{_AUTOSCALER}-min-size": str(max(1, int(scaling.get("min") or 0)) if scaling else 0),
+        f"{_AUTOSCALER}-max-size": str(scaling.get("max") if scaling else 0),
+    }
+    if given.paused:
+        annotations[PAUSED] = "true"
+    machine: dict[str, Any] = {
+        "clusterName": given.infra_id,
+        "bootstrap": {"dataSecretName": given.user_data},
+        "infrastructureRef": {
+            "apiVersion": "infrastructure.cluster.x-k8s.io/v1alpha1",
+            "kind": "KubevirtMachineTemplate",
+            "namespace": given.namespace,
+            "name": given.template,
+        },
+        "version": given.version,
+    }
+    for field in ("nodeDrainTimeout", "nodeVolumeDetachTimeout"):
+        if spec.get(field):
+            machine[field] = spec[field]
+    return {
+        "apiVersion": API,
+        "kind": "MachineDeployment",
+        "metadata": {
+            "name": name,
+            "namespace": given.namespace,
+            "labels": {LABEL_CAPI_CLUSTER_NAME: given.infra_id},
+            "annotations": annotations,
+        },
+        "spec": {
+            "clusterName": given.infra_id,
+            "replicas": effective_replicas(spec, given.current_replicas),
+            "selector": {"matchLabels": labels},
+            "strategy": _strategy((spec.get("management") or {}).get("replace") or {}),
+            "template": {
+                "metadata": {
+                    "labels": dict(labels),
+                    "annotations": {ANNOTATION_NODEPOOL: key, ANNOTATION_RELEASE_VERSION: given.version},
+                },
+                "spec": machine,
+            },
+        },
+    }
+
+
+def _strategy(replace: Mapping[str, Any]) -> dict[str, Any]:
+    if replace.get("strategy") == "OnDelete":
+        return {"type": "OnDelete"}
+    rolling = replace.get("rollingUpdate") or {}
+    surge, unavailable = rolling.get("maxSurge"), rolling.get("maxUnavailable")
+    return {
+        "type": "RollingUpdate",
+        "rollingUpdate": {
+            "maxSurge": 1 if surge is None else surge,
+            "maxUnavailable": 0 if unavailable is None else unavailable,
+        },
+    }
+
+
+def deployment_complete(deployment: Mapping[str, Any]) -> bool:
+    """Whether every machine of a deployment is new and available."""
+    spec, status = deployment.get("spec") or {}, deployment.get("status") or {}
+    wanted = int(spec.get("replicas") or 0)
+    counts = [int(status.get(name) or 0) for name in ("updatedReplicas", "replicas", "availableReplicas")]
+    generation = int((deployment.get("metadata") or {}).get("generation") or 0)
+    if any(count != wanted for count in counts) or int(status.get("observedGeneration") or 0) < generation:
+        return False
+    newer = status.get("v1beta2")
+    if newer is None:
+        return True
+    return all(newer.get(name) == wanted for name in ("upToDateReplicas", "availableReplicas"))
+
+
+def machine_health_check(
+    namespace: str, node_pool: Mapping[str, Any], infra_id: str, cluster_annotations: Mapping[str, str]
+) -> dict[str, Any]:
+    """The health check of a pool with autoRepair; annotations of the pool win over those of the cluster."""
+    metadata, spec = node_pool["metadata"], node_pool.get("spec") or {}
+    asked = {**cluster_annotations, **(metadata.get("annotations") or {})}
+    timeout = _valid(asked.get(ANNOTATION_MHC_TIMEOUT), _DURATION, "8m0s")
+    startup = _valid(asked.get(ANNOTATION_MHC_STARTUP_TIMEOUT), _DURATION, "20m0s")
+    unhealthy = _valid(asked.get(ANNOTATION_MHC_MAX_UNHEALTHY), _PERCENT_OR_NUMBER, "2")
+    name = resources_name(infra_id, spec.get("clusterName", ""), metadata["name"])
+    return {
+        "apiVersion": API,
+        "kind": "MachineHealthCheck",
+        "metadata": {
+            "name": metadata["name"],
+            "namespace": namespace,
+            "labels": {LABEL_CAPI_CLUSTER_NAME: infra_id},
+            "annotations": {ANNOTATION_NODEPOOL: f"{metadata['namespace']}/{metadata['name']}"},
+        },
+        "spec": {
+            "clusterName": infra_id,
+            "selector": {"matchLabels": {name: name}},
+            "unhealthyConditions": [
+                {"type": "Ready", "status": "False", "timeout": timeout},
+                {"type": "Ready", "status": "Unknown", "timeout": timeout},
+            ],
+            "maxUnhealthy": int(unhealthy) if unhealthy.isdigit() else unhealthy,
+            "nodeStartupTimeout": startup,
+        },
+    }
+
+
+def _valid(value: str | None, pattern: re.Pattern[str], default: str) -> str:
+    """The value when it has the right form; a bad one is ignored."""
+    return value if value and pattern.match(value) else default
