@@ -6,7 +6,7 @@ other by accident and a field we stop setting disappears.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -105,7 +105,7 @@ class Client:
         labels: str | None = None,
         fields: str | None = None,
         resource_version: str | None = None,
-    ) -> AsyncIterator[tuple[str, Object]]:
+    ) -> AsyncGenerator[tuple[str, Object], None]:
         """Changes as (ADDED|MODIFIED|DELETED|BOOKMARK, object) until the server ends the stream; Gone on 410."""
         call = self._call("watch", res, ns)
         params = watching.parameters(labels, fields, resource_version)

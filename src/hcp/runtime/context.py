@@ -1,4 +1,4 @@
-"""What every controller of the operator is given: clients, shared caches, events, and what the operator knows of itself.
+"""What every controller of the operator is given: clients, shared caches, events, and the operator's own images.
 
 It lives this low so that reconcilers of any layer can be wired by one process without importing that process.
 """
