@@ -6,8 +6,6 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from hcp.kube.client import MANAGER
-
 Object = dict[str, Any]
 Objects = list[dict[str, Any]]
 Keys = list[str]
@@ -23,12 +21,12 @@ def key_of(obj: Object) -> str:
 
 
 def slim(obj: Object) -> Object:
-    """Drop the bookkeeping of other field managers: it is often half of an object, and nobody reads it."""
+    """Drop the bookkeeping of plain updates: it is often half of an object, and only what was applied is compared."""
     meta = obj.get("metadata")
     if meta and "managedFields" in meta:
-        ours = [m for m in meta["managedFields"] if m.get("operation") == "Apply" and m.get("manager") == MANAGER]
-        if ours:
-            meta["managedFields"] = ours
+        applied = [m for m in meta["managedFields"] if m.get("operation") == "Apply"]
+        if applied:
+            meta["managedFields"] = applied
         else:
             del meta["managedFields"]
     return obj
