@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,23 +45,39 @@ def build_commands(go: Go, source: Path, entry: dict[str, Any], *, flags: list[s
 
 
 def patched(go: Go, source: Path, entry: dict[str, Any]) -> Path | None:
-    """Applies the recipe's patches to copies of the module's files; Go reads these through an overlay."""
+    """Changed files of the module, as an overlay that Go reads instead of the originals.
+
+    They come from the recipe's patches, and from `instead`: a file of the module that is used in place of another.
+    """
     patches = sorted(source.glob("*.patch"))
-    if not patches:
+    instead: dict[str, str] = entry.get("instead", {})
+    if not patches and not instead:
         return None
-    go.ctx.apt("patch")
     module = go.module_dir(entry["module"], cwd=source, env=go_env(entry))
     copy = go.ctx.scratch / "patched"
-    names = [line.split("\t")[0].removeprefix("--- a/") for patch in patches for line in _headers(patch)]
-    for name in names:
+    names = {name: name for patch in patches for name in patched_files(patch.read_text())} | instead
+    for name, original in names.items():
         (copy / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(module / name, copy / name)
+        text = (module / original).read_text()
+        # A file for another machine says so in its first lines; its new name says where it is used now.
+        (copy / name).write_text(text if name == original else without_build_tags(text))
+    if patches:
+        go.ctx.apt("patch")
     for patch in patches:
         go.ctx.run(["patch", "-p1", "-i", patch], cwd=copy)
     overlay = go.ctx.scratch / "overlay.json"
-    replaced: Mapping[str, str] = {str(module / name): str(copy / name) for name in names}
-    overlay.write_text(json.dumps({"Replace": replaced}))
+    overlay.write_text(json.dumps({"Replace": {str(module / name): str(copy / name) for name in names}}))
     return overlay
+
+
+def patched_files(patch: str) -> list[str]:
+    """The files that a unified diff changes."""
+    return [line.split("\t")[0].removeprefix("--- a/") for line in patch.splitlines() if line.startswith("--- a/")]
+
+
+def without_build_tags(text: str) -> str:
+    lines = text.splitlines(keepends=True)
+    return "".join(line for line in lines if not line.startswith(("//go:build", "// +build")))
 
 
 def copy_files(go: Go, source: Path, entry: dict[str, Any]) -> None:
@@ -75,7 +90,3 @@ def copy_files(go: Go, source: Path, entry: dict[str, Any]) -> None:
         place = go.ctx.out / target
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(module / name, place)
-
-
-def _headers(patch: Path) -> list[str]:
-    return [line for line in patch.read_text().splitlines() if line.startswith("--- a/")]

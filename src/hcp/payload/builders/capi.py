@@ -1,0 +1,33 @@
+"""Cluster API managers and their CRDs.
+
+The labels tell Cluster API which version of a kind to use; without them references between objects do not resolve.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+
+from hcp.errors import HcpError
+from hcp.payload.builders import go as go_builder
+from hcp.payload.context import BuildContext
+from hcp.payload.gotool import Go
+
+
+def build(ctx: BuildContext, entry: dict[str, Any]) -> None:
+    go_builder.build(ctx, entry)
+    module = Go(ctx).module_dir(entry["module"], cwd=ctx.scratch / "recipe", env=go_builder.go_env(entry))
+    target = ctx.out / "manifests" / "crds"
+    target.mkdir(parents=True)
+    found = sorted((module / "config" / "crd" / "bases").glob("*.yaml"))
+    if not found:
+        raise HcpError(f"The source of {ctx.component.name} holds no CRDs")
+    for path in found:
+        crd = with_labels(yaml.safe_load(path.read_text()), entry["crd_labels"])
+        (target / path.name).write_text(yaml.safe_dump(crd, sort_keys=False, width=120))
+
+
+def with_labels(crd: dict[str, Any], labels: dict[str, str]) -> dict[str, Any]:
+    metadata = crd.get("metadata", {})
+    return {**crd, "metadata": {**metadata, "labels": {**metadata.get("labels", {}), **labels}}}

@@ -1,0 +1,57 @@
+"""The Containerized Data Importer: its commands and the operator's manifest.
+
+The manifest names images as `hcp-image:<name>`; whoever applies it puts the real references there.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hcp.payload.builders import go as go_builder
+from hcp.payload.builders.kubevirt import IMAGE_PLACEHOLDER
+from hcp.payload.context import BuildContext
+from hcp.payload.gotool import Go
+
+_NAMESPACE = "cdi"
+# Flag of the generator → image.
+_IMAGES = {
+    "operator-image": "cdi-operator",
+    "controller-image": "cdi-controller",
+    "importer-image": "cdi-importer",
+    "cloner-image": "cdi-cloner",
+    "apiserver-image": "cdi-apiserver",
+    "uploadproxy-image": "cdi-uploadproxy",
+    "uploadserver-image": "cdi-uploadserver",
+}
+
+
+def build(ctx: BuildContext, entry: dict[str, Any]) -> None:
+    go_builder.build(ctx, entry)
+    ctx.say("writing the manifest")
+    module = Go(ctx).module_dir(entry["module"], cwd=ctx.scratch / "recipe", env=go_builder.go_env(entry))
+    tool = ctx.out / "bin" / "manifest-generator"
+    generated = ctx.scratch / "generated"
+    generated.mkdir()
+    operator = ctx.run(
+        [
+            tool,
+            "-resource-type=operator",
+            "-resource-group=everything",
+            f"-operator-version=v{entry['version']}",
+            "-deploy-cluster-resources=true",
+            "-verbosity=1",
+            "-pull-policy=IfNotPresent",
+            f"-namespace={_NAMESPACE}",
+            *(f"-{flag}={IMAGE_PLACEHOLDER}{image}" for flag, image in _IMAGES.items()),
+        ],
+        capture=True,
+    )
+    (generated / "operator-everything.yaml.in").write_bytes(operator)
+    template = module / "manifests" / "templates" / "release" / "cdi-operator.yaml.in"
+    manifest = ctx.run(
+        [tool, f"-template={template}", f"-generated-manifests-path={generated}", f"-namespace={_NAMESPACE}"],
+        capture=True,
+    )
+    target = ctx.out / "manifests" / "op.yaml"
+    target.parent.mkdir(parents=True)
+    target.write_bytes(manifest)
