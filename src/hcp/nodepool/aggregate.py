@@ -33,7 +33,7 @@ def condition_of(item: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None
 
 
 def machines_summary(machines: Sequence[Mapping[str, Any]], kind: str, word: str, missing: str) -> Summary:
-    """Condition ``kind`` of all machines; ``word`` says it in messages, ``missing`` is the reason where it is absent."""
+    """Condition ``kind`` of all machines; ``word`` says it in messages, ``missing`` is the reason where none is."""
     if not machines:
         return Summary(False, "NotFound", "No Machines are created")
     lines: dict[str, list[str]] = {}

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hcp.errors import HcpError
-from hcp.nodepool.quantity import parse_quantity
+from hcp.runtime import quantity
 
 _ARCHES = {"amd64", "s390x"}
 _MIN_MEMORY = 256 * 1024 * 1024
@@ -70,13 +69,10 @@ def arch_problem(spec: Mapping[str, Any], payload_arch: str) -> str | None:
 
 def _amount_problem(kubevirt: Mapping[str, Any]) -> str | None:
     compute, root = kubevirt.get("compute") or {}, kubevirt.get("rootVolume") or {}
-    try:
-        memory = parse_quantity(compute.get("memory") or "8Gi", "compute.memory")
-        size = parse_quantity((root.get("persistent") or {}).get("size") or "32Gi", "rootVolume.persistent.size")
-    except HcpError as error:
-        return str(error)
-    if memory < _MIN_MEMORY:
-        return f"compute.memory {compute.get('memory')!r} is too small for a node"
-    if size <= 0:
-        return "rootVolume.persistent.size must be above zero"
+    memory = quantity.parse(compute.get("memory") or "8Gi")
+    size = quantity.parse((root.get("persistent") or {}).get("size") or "32Gi")
+    if memory is None or memory < _MIN_MEMORY:
+        return f"compute.memory {compute.get('memory')!r} is not a quantity a node can live with; write it like 8Gi"
+    if size is None or size <= 0:
+        return "rootVolume.persistent.size is not a quantity above zero; write it like 32Gi"
     return None

@@ -8,7 +8,6 @@ from hcp.ignition.apiproxy import ApiProxy
 from hcp.ignition.tokens import Tokens
 from hcp.nodepool.aggregate import cidr_conflicts, machines_summary
 from hcp.nodepool.config import ConfigInput, generate
-from hcp.nodepool.quantity import parse_quantity
 from hcp.nodepool.secrets import TokenContent, belongs, expiry, read_tokens, token_secret, user_data_secret
 from hcp.nodepool.validation import arch_problem, management_problem, platform_problem, scaling_problem
 from hcp.nodepool.versions import kubernetes_minor, parse_version, release_problem, skew_problem
@@ -153,12 +152,3 @@ def test_pool_problems() -> None:
     assert arch_problem({"arch": "arm64"}, "Multi")
     assert arch_problem({}, "S390X")
     assert arch_problem({}, "AMD64") is None
-
-
-def test_quantities() -> None:
-    assert parse_quantity("1Ki") == 1024
-    assert parse_quantity("1.5G") == 1_500_000_000
-    assert parse_quantity("250m") * 4 == 1
-    assert parse_quantity("1e3") == 1000
-    with pytest.raises(HcpError):
-        parse_quantity("1 Gi")

@@ -1,0 +1,63 @@
+"""Answering the certificate requests of one hosted cluster's nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hcp.api.names import ANNOTATION_NODEPOOL, LABEL_CAPI_CLUSTER_NAME
+from hcp.kube.errors import NotFound
+from hcp.kubevirt.csr import MachineFacts, Verdict, addresses_of, approval, concerns_us, judge, node_name
+from hcp.kubevirt.session import Session
+from hcp.runtime import Informer
+from hcp.runtime.conditions import now
+
+Object = dict[str, Any]
+
+
+def machine_facts(session: Session, machines: Informer, pools: Informer, name: str) -> MachineFacts | None:
+    """What is known of the machine called ``name``; None when this cluster has none."""
+    machine = machines.get(name, session.hosted_namespace) if name else None
+    if machine is None:
+        return None
+    metadata = machine["metadata"]
+    if (metadata.get("labels") or {}).get(LABEL_CAPI_CLUSTER_NAME) != session.infra_id:
+        return None
+    key = (metadata.get("annotations") or {}).get(ANNOTATION_NODEPOOL, "")
+    return MachineFacts(
+        name=name,
+        node_pool=key,
+        pool_exists=_is_our_pool(session.cluster, pools.get_key(key) if key else None),
+        addresses=addresses_of(machine, session.caches.instances.get(name, session.infra.namespace)),
+        has_node=session.nodes.get(name) is not None,
+    )
+
+
+def _is_our_pool(cluster: Mapping[str, Any], pool: Mapping[str, Any] | None) -> bool:
+    if pool is None:
+        return False
+    same_namespace = pool["metadata"]["namespace"] == cluster["metadata"]["namespace"]
+    return bool(same_namespace and (pool.get("spec") or {}).get("clusterName") == cluster["metadata"]["name"])
+
+
+async def answer(session: Session, machines: Informer, pools: Informer, name: str) -> Verdict | None:
+    """Approve or deny one request; None when there is nothing to say, an open verdict when it is too early."""
+    request = session.requests.get(name)
+    if request is None or not concerns_us(request):
+        return None
+    verdict = judge(request, machine_facts(session, machines, pools, node_name(request)))
+    if verdict.approve is None:
+        return verdict
+    conditions = [*((request.get("status") or {}).get("conditions") or []), approval(verdict, now())]
+    body = {
+        "apiVersion": "certificates.k8s.io/v1",
+        "kind": "CertificateSigningRequest",
+        "metadata": {"name": name, "resourceVersion": request["metadata"]["resourceVersion"]},
+        "spec": request["spec"],
+        "status": {**(request.get("status") or {}), "conditions": conditions},
+    }
+    try:
+        await session.guest.replace(body, subresource="approval")
+    except NotFound:
+        return None
+    return verdict

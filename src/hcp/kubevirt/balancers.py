@@ -1,0 +1,116 @@
+"""Keeping the infra cluster's load balancers equal to the guest's Services, and telling the guest their addresses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hcp.kube.errors import NotFound
+from hcp.kube.resources import ENDPOINTSLICES, SERVICES
+from hcp.kubevirt.loadbalancer import (
+    FINALIZER,
+    LABEL_SERVICE,
+    LABEL_SERVICE_NAMESPACE,
+    endpoint_slices,
+    infra_name,
+    infra_service,
+    wanted,
+)
+from hcp.kubevirt.session import Session
+from hcp.runtime import apply_if_changed
+
+Object = dict[str, Any]
+
+
+async def sync_service(session: Session, namespace: str, name: str) -> None:
+    """Bring one guest Service's load balancer to the wanted state, or take it away."""
+    service = session.services.get(name, namespace)
+    if service is not None and wanted(service):
+        await _ensure(session, service)
+        return
+    await _remove(session, namespace, name)
+    if service is not None:
+        await _release(session, service)
+
+
+async def _ensure(session: Session, service: Object) -> None:
+    await _hold(session, service)
+    infra = session.infra
+    desired = infra_service(service, infra.namespace, session.infra_id)
+    live = await apply_if_changed(infra.client, session.caches.services, desired)
+    local = await _local_nodes(session, service)
+    slices = endpoint_slices(service, live, session.instance_list(), local)
+    names = {item["metadata"]["name"] for item in slices}
+    for item in slices:
+        await apply_if_changed(infra.client, session.caches.slices, item)
+    for known in session.caches.slices.list(infra.namespace):
+        metadata = known["metadata"]
+        mine = (metadata.get("labels") or {}).get("kubernetes.io/service-name") == infra_name(service)
+        if mine and metadata["name"] not in names:
+            await _delete(session, ENDPOINTSLICES, metadata["name"])
+    await _report(session, service, live)
+
+
+async def _hold(session: Session, service: Object) -> None:
+    """The guest Service may only go after its load balancer went."""
+    finalizers = service["metadata"].get("finalizers") or []
+    if FINALIZER not in finalizers:
+        body = {"metadata": {"finalizers": [*finalizers, FINALIZER]}}
+        await _patch_guest(session, service, body)
+
+
+async def _release(session: Session, service: Object) -> None:
+    finalizers = service["metadata"].get("finalizers") or []
+    if FINALIZER in finalizers:
+        if (service.get("status") or {}).get("loadBalancer") and not service["metadata"].get("deletionTimestamp"):
+            await _patch_guest(session, service, {"status": {"loadBalancer": {"ingress": None}}}, "status")
+        body = {"metadata": {"finalizers": [entry for entry in finalizers if entry != FINALIZER]}}
+        await _patch_guest(session, service, body)
+
+
+async def _report(session: Session, service: Object, live: Mapping[str, Any]) -> None:
+    ingress = ((live.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    wanted_ingress = [{k: v for k, v in entry.items() if k in ("ip", "hostname", "ipMode")} for entry in ingress]
+    known = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    if wanted_ingress != known:
+        body = {"status": {"loadBalancer": {"ingress": wanted_ingress or None}}}
+        await _patch_guest(session, service, body, "status")
+
+
+async def _local_nodes(session: Session, service: Object) -> set[str] | None:
+    """With local traffic policy only nodes that run a ready endpoint take traffic."""
+    if (service.get("spec") or {}).get("externalTrafficPolicy") != "Local":
+        return None
+    slices = await session.guest_slices()
+    metadata = service["metadata"]
+    nodes: set[str] = set()
+    for item in slices.list(metadata["namespace"]):
+        if (item["metadata"].get("labels") or {}).get("kubernetes.io/service-name") != metadata["name"]:
+            continue
+        for endpoint in item.get("endpoints") or []:
+            if endpoint.get("nodeName") and (endpoint.get("conditions") or {}).get("ready") is not False:
+                nodes.add(endpoint["nodeName"])
+    return nodes
+
+
+async def _remove(session: Session, namespace: str, name: str) -> None:
+    for known in session.caches.services.list(session.infra.namespace):
+        labels = known["metadata"].get("labels") or {}
+        is_it = labels.get(LABEL_SERVICE) == name[:63] and labels.get(LABEL_SERVICE_NAMESPACE) == namespace
+        if is_it and session.owns(known):
+            await _delete(session, SERVICES, known["metadata"]["name"])
+
+
+async def _delete(session: Session, resource: Any, name: str) -> None:
+    try:
+        await session.infra.client.delete(resource, name, session.infra.namespace)
+    except NotFound:
+        return
+
+
+async def _patch_guest(session: Session, service: Object, body: Object, subresource: str | None = None) -> None:
+    metadata = service["metadata"]
+    try:
+        await session.guest.patch(SERVICES, metadata["name"], metadata["namespace"], body, subresource=subresource)
+    except NotFound:
+        return

@@ -1,0 +1,238 @@
+"""The KubeVirt cloud controllers for all hosted clusters in one process: sessions, CSRs, nodes, load balancers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from typing import Any
+
+from hcp.api.names import ANNOTATION_NODEPOOL, control_plane_namespace
+from hcp.errors import HcpError
+from hcp.kube.errors import Conflict, NotFound, Unreachable
+from hcp.kube.resources import HOSTEDCLUSTERS, MACHINES, NODEPOOLS, NODES
+from hcp.kubevirt import approver, balancers
+from hcp.kubevirt.infra import InfraClients, credentials
+from hcp.kubevirt.nodes import node_patch
+from hcp.kubevirt.session import InfraCaches, Session
+from hcp.runtime import Controller, Informer, Result, is_true
+from hcp.runtime.context import OperatorContext
+
+log = logging.getLogger(__name__)
+Object = dict[str, Any]
+_UNREACHABLE_RETRY = 5.0
+_ADDRESS_RETRY = 2.0
+
+
+class Cloud:
+    """All sessions and the controllers that work on them."""
+
+    def __init__(self, ctx: OperatorContext, infras: InfraClients) -> None:
+        self._ctx = ctx
+        self._infras = infras
+        self._sessions: dict[str, Session] = {}
+        self._clusters: Informer = ctx.informers.get(HOSTEDCLUSTERS)
+        self._pools: Informer = ctx.informers.get(NODEPOOLS)
+        self._machines: Informer = ctx.informers.get(MACHINES)
+        self._shared = InfraCaches.shared(ctx.informers)
+        self.sessions = Controller("cloud-sessions", self._reconcile_session, workers=4)
+        self.requests = Controller("node-certificates", self._reconcile_request, workers=4)
+        self.nodes = Controller("nodes", self._reconcile_node, workers=4)
+        self.balancers = Controller("load-balancers", self._reconcile_balancer, workers=4)
+
+    def wire(self) -> list[Controller]:
+        """Connect the watches and give the controllers to run."""
+        self.sessions.watch(self._clusters)
+        self.sessions.watch(self._pools, _cluster_of_pool)
+        self.nodes.watch(self._pools, self._nodes_of_pool)
+        self.nodes.watch(self._machines)
+        for informer in self._shared.all:
+            self._follow_infra(informer)
+        self._ctx.closers.append(self.close)
+        return [self.sessions, self.requests, self.nodes, self.balancers]
+
+    async def close(self) -> None:
+        """Stop every session."""
+        for namespace in list(self._sessions):
+            await self._drop(namespace)
+
+    # sessions
+
+    async def _reconcile_session(self, key: str) -> Result | None:
+        cluster = self._clusters.get_key(key)
+        namespace, _, name = key.partition("/")
+        hosted = control_plane_namespace(namespace, name)
+        if cluster is None or not self._has_pools(namespace, name):
+            await self._drop(hosted)
+            return None
+        infra_id = (cluster.get("spec") or {}).get("infraID")
+        conditions = (cluster.get("status") or {}).get("conditions")
+        if not infra_id or not (is_true(conditions, "KubeAPIServerAvailable") or hosted in self._sessions):
+            return None
+        guest = await self._ctx.guests.get(hosted)
+        if guest is None:
+            return Result(_UNREACHABLE_RETRY)
+        infra = await self._infras.get(hosted, credentials((cluster.get("spec") or {}).get("platform") or {}))
+        known = self._sessions.get(hosted)
+        if known is not None and known.guest is guest and known.infra == infra:
+            known.cluster = cluster
+            return None
+        await self._drop(hosted)
+        caches = InfraCaches.own(infra, infra_id) if infra.external else self._shared
+        session = Session(hosted, cluster, infra_id, guest, infra, caches)
+        self._follow_guest(session)
+        self._sessions[hosted] = session
+        await session.start(lambda item: self._slice_changed(session, item))
+        return None
+
+    def _has_pools(self, namespace: str, name: str) -> bool:
+        return any((pool.get("spec") or {}).get("clusterName") == name for pool in self._pools.list(namespace))
+
+    async def _drop(self, hosted: str) -> None:
+        session = self._sessions.pop(hosted, None)
+        if session is not None:
+            await session.stop()
+
+    def _follow_guest(self, session: Session) -> None:
+        hosted = session.hosted_namespace
+
+        def follow(informer: Informer, controller: Controller) -> None:
+            def listener(old: Object | None, new: Object | None) -> None:
+                metadata = (new or old or {})["metadata"]
+                parts = [hosted, metadata.get("namespace"), metadata["name"]]
+                controller.enqueue("/".join(part for part in parts if part), fresh=not informer.replaying)
+
+            informer.add_listener(listener)
+
+        follow(session.nodes, self.nodes)
+        follow(session.requests, self.requests)
+        session.services.add_listener(lambda old, new: self._service_changed(session, old, new))
+        if session.infra.external:
+            for informer in session.caches.all:
+                self._follow_infra(informer)
+
+    def _service_changed(self, session: Session, old: Object | None, new: Object | None) -> None:
+        item = new or old or {}
+        kinds = {((entry or {}).get("spec") or {}).get("type") for entry in (old, new)}
+        held = any((entry or {}).get("metadata", {}).get("finalizers") for entry in (old, new))
+        if "LoadBalancer" in kinds or held:
+            metadata = item["metadata"]
+            self.balancers.enqueue(f"{session.hosted_namespace}/{metadata['namespace']}/{metadata['name']}")
+
+    def _slice_changed(self, session: Session, item: Object) -> None:
+        metadata = item.get("metadata") or {}
+        owner = (metadata.get("labels") or {}).get("kubernetes.io/service-name")
+        service = session.services.get(owner, metadata.get("namespace")) if owner else None
+        if service is not None and (service.get("spec") or {}).get("type") == "LoadBalancer":
+            self.balancers.enqueue(f"{session.hosted_namespace}/{metadata['namespace']}/{owner}")
+
+    def _follow_infra(self, informer: Informer) -> None:
+        """A VM or a load balancer changed: look at all load balancers and open requests of its cluster at once."""
+
+        def listener(old: Object | None, new: Object | None) -> None:
+            if old is not None and new is not None and old is not new and not _matters(old, new):
+                return
+            item = new or old or {}
+            for session in list(self._sessions.values()):
+                if session.infra.namespace == item["metadata"].get("namespace") and session.owns(item):
+                    self._wake(session)
+
+        informer.add_listener(listener)
+
+    def _wake(self, session: Session) -> None:
+        for service in session.services.list():
+            if (service.get("spec") or {}).get("type") == "LoadBalancer":
+                metadata = service["metadata"]
+                self.balancers.enqueue(f"{session.hosted_namespace}/{metadata['namespace']}/{metadata['name']}")
+
+    def _nodes_of_pool(self, pool: Object) -> Iterable[str]:
+        key = f"{pool['metadata']['namespace']}/{pool['metadata']['name']}"
+        for machine in self._machines.list():
+            if (machine["metadata"].get("annotations") or {}).get(ANNOTATION_NODEPOOL) == key:
+                yield f"{machine['metadata']['namespace']}/{machine['metadata']['name']}"
+
+    # the three works
+
+    async def _reconcile_request(self, key: str) -> Result | None:
+        hosted, _, name = key.partition("/")
+        session = self._sessions.get(hosted)
+        if session is None:
+            return None
+        try:
+            verdict = await approver.answer(session, self._machines, self._pools, name)
+        except Conflict:
+            return Result(0.2)
+        if verdict is None:
+            return None
+        if verdict.approve is None:
+            return Result(_ADDRESS_RETRY)
+        kind, reason = (
+            ("Normal", "NodeCertificateApproved") if verdict.approve else ("Warning", "NodeCertificateDenied")
+        )
+        self._ctx.events.event(dict(session.cluster), kind, reason, f"{name}: {verdict.reason}")
+        return None
+
+    async def _reconcile_node(self, key: str) -> Result | None:
+        hosted, _, name = key.partition("/")
+        session = self._sessions.get(hosted)
+        node = session.nodes.get(name) if session else None
+        machine = self._machines.get(name, hosted)
+        if session is None or node is None or machine is None:
+            return None
+        pool_key = (machine["metadata"].get("annotations") or {}).get(ANNOTATION_NODEPOOL, "")
+        pool = self._pools.get_key(pool_key) if pool_key else None
+        if pool is None:
+            return None
+        spec = pool.get("spec") or {}
+        patch = node_patch(node, pool["metadata"]["name"], spec.get("nodeLabels") or {}, spec.get("taints") or [])
+        if patch is not None:
+            try:
+                await session.guest.patch(NODES, name, None, patch)
+            except NotFound:
+                return None
+            except Unreachable:
+                return Result(_UNREACHABLE_RETRY)
+        return None
+
+    async def _reconcile_balancer(self, key: str) -> Result | None:
+        hosted, namespace, name = key.split("/", 2)
+        session = self._sessions.get(hosted)
+        if session is None:
+            return None
+        if not all(informer.synced for informer in (session.services, *session.caches.all)):
+            return Result(0.2)
+        try:
+            await balancers.sync_service(session, namespace, name)
+        except Unreachable as error:
+            log.info("load balancer waits", extra={"key": key, "error": str(error)})
+            return Result(_UNREACHABLE_RETRY)
+        except HcpError as error:
+            service = session.services.get(name, namespace)
+            message = f"the load balancer of Service {namespace}/{name} cannot be made: {error}"
+            self._ctx.events.event(dict(session.cluster), "Warning", "LoadBalancerFailed", message)
+            log.info("load balancer failed", extra={"key": key, "known": service is not None, "error": str(error)})
+            raise
+        return None
+
+
+def _cluster_of_pool(pool: Object) -> Iterable[str]:
+    name = (pool.get("spec") or {}).get("clusterName")
+    return (f"{pool['metadata']['namespace']}/{name}",) if name else ()
+
+
+def _matters(old: Object, new: Object) -> bool:
+    """VMs report every few seconds; only addresses, phase, place and the end of a VM change a load balancer."""
+
+    def view(item: Object) -> Any:
+        status = item.get("status") or {}
+        places = [entry.get("ipAddress") for entry in (status.get("interfaces") or [])[:1]]
+        return (
+            status.get("phase"),
+            status.get("nodeName"),
+            places,
+            status.get("loadBalancer"),
+            item["metadata"].get("deletionTimestamp"),
+            item.get("spec") if item.get("kind") != "VirtualMachineInstance" else None,
+            item.get("endpoints"),
+        )
+
+    return bool(view(old) != view(new))

@@ -1,0 +1,159 @@
+"""A guest Service of type LoadBalancer as objects of the infra cluster.
+
+The infra Service has no selector; one EndpointSlice per VM and address family holds exactly the VM's first interface
+address, never the overlay addresses a guest agent may report besides it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from hcp.api.names import LABEL_CAPI_CLUSTER_NAME, LABEL_INFRA_ID
+
+LABEL_SERVICE = "cluster.x-k8s.io/tenant-service-name"
+LABEL_SERVICE_NAMESPACE = "cluster.x-k8s.io/tenant-service-namespace"
+MANAGED_BY = "control-plane-operator.hypershift.openshift.io"
+FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
+_COPIED = (
+    "externalTrafficPolicy",
+    "internalTrafficPolicy",
+    "loadBalancerClass",
+    "loadBalancerSourceRanges",
+    "sessionAffinity",
+    "sessionAffinityConfig",
+    "ipFamilyPolicy",
+    "allocateLoadBalancerNodePorts",
+)
+
+
+def wanted(service: Mapping[str, Any]) -> bool:
+    """Whether a guest Service asks for a load balancer and is not being deleted."""
+    alive = not service["metadata"].get("deletionTimestamp")
+    return alive and (service.get("spec") or {}).get("type") == "LoadBalancer"
+
+
+def infra_name(service: Mapping[str, Any]) -> str:
+    """The infra Service's name, made from the guest Service's uid as cloud providers do."""
+    return f"a{service['metadata']['uid'].replace('-', '')}"[:32]
+
+
+def infra_service(service: Mapping[str, Any], namespace: str, infra_id: str) -> dict[str, Any]:
+    """The Service in the infra cluster; its target ports are the guest's node ports."""
+    metadata, spec = service["metadata"], service.get("spec") or {}
+    ports = []
+    for port in spec.get("ports") or []:
+        entry = {
+            "name": port.get("name") or f"port-{port['port']}",
+            "protocol": port.get("protocol", "TCP"),
+            "port": port["port"],
+            "targetPort": port["nodePort"],
+        }
+        if port.get("appProtocol"):
+            entry["appProtocol"] = port["appProtocol"]
+        ports.append(entry)
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {
+            "name": infra_name(service),
+            "namespace": namespace,
+            "labels": {
+                LABEL_SERVICE: metadata["name"][:63],
+                LABEL_SERVICE_NAMESPACE: metadata["namespace"],
+                LABEL_CAPI_CLUSTER_NAME: infra_id,
+                LABEL_INFRA_ID: infra_id,
+            },
+        },
+        "spec": {
+            "type": "LoadBalancer",
+            "ports": ports,
+            **{name: spec[name] for name in _COPIED if spec.get(name) is not None},
+        },
+    }
+
+
+def first_addresses(instance: Mapping[str, Any]) -> dict[str, str]:
+    """The first interface's usable address per family (``IPv4``, ``IPv6``) of a running VM."""
+    interfaces = (instance.get("status") or {}).get("interfaces") or []
+    result: dict[str, str] = {}
+    if not interfaces:
+        return result
+    first = interfaces[0]
+    for text in [first.get("ipAddress"), *(first.get("ipAddresses") or [])]:
+        try:
+            address = ipaddress.ip_address(text or "")
+        except ValueError:
+            continue
+        if not address.is_link_local and not address.is_loopback:
+            result.setdefault(f"IPv{address.version}", str(address))
+    return result
+
+
+def serving(instance: Mapping[str, Any]) -> bool:
+    """Whether a VM runs and is not going away."""
+    status = instance.get("status") or {}
+    return status.get("phase") == "Running" and not instance["metadata"].get("deletionTimestamp")
+
+
+def endpoint_slices(
+    service: Mapping[str, Any],
+    infra: Mapping[str, Any],
+    instances: Iterable[Mapping[str, Any]],
+    local_nodes: set[str] | None = None,
+) -> list[dict[str, Any]]:
+    """The slices of one infra Service; ``local_nodes`` limits them to nodes with an endpoint of their own."""
+    families: Sequence[str] = (infra.get("spec") or {}).get("ipFamilies") or ["IPv4"]
+    ports = [
+        {"name": port["name"], "protocol": port.get("protocol", "TCP"), "port": port["targetPort"]}
+        for port in infra_service(service, "", "")["spec"]["ports"]
+    ]
+    slices = []
+    for instance in sorted(instances, key=lambda item: str(item["metadata"]["name"])):
+        name = instance["metadata"]["name"]
+        addresses = first_addresses(instance)
+        for family in families:
+            if family not in addresses or (local_nodes is not None and name not in local_nodes):
+                continue
+            slices.append(_slice(infra, instance, family, addresses[family], ports))
+    return slices
+
+
+def _slice(
+    infra: Mapping[str, Any], instance: Mapping[str, Any], family: str, address: str, ports: list[dict[str, Any]]
+) -> dict[str, Any]:
+    ready = serving(instance)
+    service, metadata = infra["metadata"], instance["metadata"]
+    endpoint: dict[str, Any] = {
+        "addresses": [address],
+        "conditions": {"ready": ready, "serving": ready, "terminating": bool(metadata.get("deletionTimestamp"))},
+    }
+    node = (instance.get("status") or {}).get("nodeName")
+    if node:
+        endpoint["nodeName"] = node
+    return {
+        "apiVersion": "discovery.k8s.io/v1",
+        "kind": "EndpointSlice",
+        "metadata": {
+            "name": f"{service['name']}-{metadata['name']}-{family.lower()}",
+            "namespace": service["namespace"],
+            "labels": {
+                "kubernetes.io/service-name": service["name"],
+                "endpointslice.kubernetes.io/managed-by": MANAGED_BY,
+                **{key: value for key, value in (service.get("labels") or {}).items() if key == LABEL_INFRA_ID},
+            },
+            "ownerReferences": [
+                {
+                    "apiVersion": "v1",
+                    "kind": "Service",
+                    "name": service["name"],
+                    "uid": service.get("uid", ""),
+                    "blockOwnerDeletion": False,
+                }
+            ],
+        },
+        "addressType": family,
+        "endpoints": [endpoint],
+        "ports": ports,
+    }

@@ -1,0 +1,121 @@
+"""One live view per hosted cluster: its guest API and the VMs behind it.
+
+A session exists while a hosted cluster has an API and node pools. It holds the caches the cloud controllers read and
+is replaced as a whole when one of its two kubeconfigs changes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hcp.api.names import LABEL_CAPI_CLUSTER_NAME, LABEL_INFRA_ID
+from hcp.kube import Client
+from hcp.kube.resources import CSRS, ENDPOINTSLICES, NODES, SERVICES, VMIS
+from hcp.kubevirt.infra import Infra
+from hcp.kubevirt.loadbalancer import LABEL_SERVICE, MANAGED_BY
+from hcp.runtime import Informer
+from hcp.runtime.context import Informers
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class InfraCaches:
+    """What is known of the infra cluster; shared by all hosted clusters whose VMs run in the management cluster."""
+
+    instances: Informer
+    services: Informer
+    slices: Informer
+
+    @staticmethod
+    def shared(informers: Informers) -> InfraCaches:
+        """The management cluster's caches."""
+        managed = f"endpointslice.kubernetes.io/managed-by={MANAGED_BY}"
+        return InfraCaches(
+            informers.get(VMIS, labels=LABEL_INFRA_ID),
+            informers.get(SERVICES, labels=LABEL_SERVICE),
+            informers.get(ENDPOINTSLICES, labels=managed),
+        )
+
+    @staticmethod
+    def own(infra: Infra, infra_id: str) -> InfraCaches:
+        """Caches of an external infra cluster, for one hosted cluster."""
+        selector = f"{LABEL_INFRA_ID}={infra_id}"
+        return InfraCaches(
+            Informer(infra.client, VMIS, infra.namespace, selector),
+            Informer(infra.client, SERVICES, infra.namespace, selector),
+            Informer(infra.client, ENDPOINTSLICES, infra.namespace, selector),
+        )
+
+    @property
+    def all(self) -> tuple[Informer, ...]:
+        return (self.instances, self.services, self.slices)
+
+
+def _slim_node(node: Object) -> Object:
+    """Nodes carry long image lists nobody here reads."""
+    status = {key: value for key, value in (node.get("status") or {}).items() if key != "images"}
+    return {**node, "status": status}
+
+
+@dataclass
+class Session:
+    """The caches and clients of one hosted cluster."""
+
+    hosted_namespace: str
+    cluster: Mapping[str, Any]
+    infra_id: str
+    guest: Client
+    infra: Infra
+    caches: InfraCaches
+    nodes: Informer = field(init=False)
+    requests: Informer = field(init=False)
+    services: Informer = field(init=False)
+    _local_slices: Informer | None = None
+    _on_slice: Callable[[Object], None] | None = None
+
+    def __post_init__(self) -> None:
+        self.nodes = Informer(self.guest, NODES, transform=_slim_node)
+        self.requests = Informer(self.guest, CSRS)
+        self.services = Informer(self.guest, SERVICES)
+
+    @property
+    def guest_informers(self) -> tuple[Informer, ...]:
+        return (self.nodes, self.requests, self.services)
+
+    async def start(self, on_slice: Callable[[Object], None]) -> None:
+        """Begin following; listeners are already attached."""
+        self._on_slice = on_slice
+        own = self.caches.all if self.infra.external else ()
+        await asyncio.gather(*(informer.start() for informer in (*self.guest_informers, *own)))
+
+    async def stop(self) -> None:
+        own = self.caches.all if self.infra.external else ()
+        informers = [*self.guest_informers, *own]
+        if self._local_slices is not None:
+            informers.append(self._local_slices)
+        await asyncio.gather(*(informer.stop() for informer in informers))
+
+    async def guest_slices(self) -> Informer:
+        """Guest EndpointSlices, followed only once a Service with local traffic policy needs them."""
+        if self._local_slices is None:
+            informer = Informer(self.guest, ENDPOINTSLICES)
+            self._local_slices = informer
+            told = self._on_slice
+            if told is not None:
+                informer.add_listener(lambda old, new: told(new or old or {}))
+            await informer.start()
+        await self._local_slices.wait_synced()
+        return self._local_slices
+
+    def instance_list(self) -> list[Object]:
+        """The running VMs of this hosted cluster."""
+        return [vmi for vmi in self.caches.instances.list(self.infra.namespace) if self.owns(vmi)]
+
+    def owns(self, item: Mapping[str, Any]) -> bool:
+        """Whether an infra object is of this hosted cluster."""
+        labels = item["metadata"].get("labels") or {}
+        return bool(labels.get(LABEL_INFRA_ID, labels.get(LABEL_CAPI_CLUSTER_NAME)) == self.infra_id)
