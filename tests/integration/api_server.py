@@ -162,7 +162,7 @@ def _end(process: subprocess.Popen[bytes] | None, kill: bool) -> None:
     else:
         process.terminate()
     try:
-        process.wait(15)
+        process.wait(5)
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()

@@ -126,6 +126,12 @@ def from_status(call: Call, status: int, body: Mapping[str, Any]) -> ApiError:
         return Conflict(f"Cannot {call.verb} {what}, it was changed by someone else meanwhile", **known)
     if status == 410:
         return Gone(f"The API server no longer has the version of {what} asked for", **known)
+    if status == 500 and "field not declared in schema" in message:
+        return Invalid(
+            f"The API server does not accept {what}",
+            hint="The cluster has another version of this kind, without that field: update its CRD.",
+            **known,
+        )
     if status in (400, 422):
         return Invalid(f"The API server does not accept {what}", **known)
     if status == 429:
