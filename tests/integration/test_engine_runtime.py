@@ -201,7 +201,7 @@ async def test_values_that_the_server_rewrites_do_not_cause_endless_writes(clien
             "apiVersion": "coordination.k8s.io/v1",
             "kind": "Lease",
             "metadata": {"name": "odd", "namespace": namespace},
-            "spec": {"holderIdentity": "a", "renewTime": "2026-01-01T01:00:00+01:00"},
+            "spec": {"holderIdentity": "a", "renewTime": "2026-01-01T01:00:00.000000+01:00"},
         }
         for _ in range(3):
             live = await apply_if_changed(own, None, odd)
