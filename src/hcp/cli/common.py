@@ -30,3 +30,6 @@ OUTPUT = Flag(
     choices=("table", "wide", "yaml", "json", "name"),
     group="General",
 )
+ALL_NAMESPACES = Flag("all-namespaces", "bool", False, "of every namespace", short="A", group=ACCESS)
+WAIT = Flag("wait", "bool", False, "wait until it is done")
+TIMEOUT = Flag("timeout", "duration", 0, "give up waiting after this long (exit code 3); 0 is never")

@@ -1,0 +1,67 @@
+"""`completion`: scripts that ask this program what could come next, so they never go stale."""
+
+from __future__ import annotations
+
+from hcp.cli.command import Arg, Call, Command
+
+BASH = """\
+_@prog@_complete() {
+    local IFS=$'\\n' line="${COMP_LINE:0:COMP_POINT}" words
+    words=("${COMP_WORDS[@]:1:COMP_CWORD}")
+    # Bash cuts words at equals signs; --flag=value is one word for the program.
+    if [[ ${#words[@]} -ge 2 && "${words[-2]}" == "=" ]]; then
+        words=("${words[@]:0:${#words[@]}-3}" "${words[-3]}=${words[-1]}")
+    elif [[ ${#words[@]} -ge 2 && "${words[-1]}" == "=" ]]; then
+        words=("${words[@]:0:${#words[@]}-2}" "${words[-2]}=")
+    fi
+    COMPREPLY=($(@prog@ __complete "${words[@]}" 2>/dev/null))
+    if [[ "${words[-1]}" == --*=* ]]; then
+        COMPREPLY=("${COMPREPLY[@]#*=}")
+    fi
+}
+complete -o default -F _@prog@_complete @prog@
+"""
+ZSH = """\
+#compdef @prog@
+_@prog@_complete() {
+    local -a found
+    found=("${(@f)$(@prog@ __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
+    if [[ -n "${found[1]}" ]]; then
+        compadd -- "${found[@]}"
+    else
+        _files
+    fi
+}
+compdef _@prog@_complete @prog@
+"""
+FISH = """\
+function __@prog@_complete
+    set -l words (commandline -opc) (commandline -ct)
+    @prog@ __complete $words[2..-1] 2>/dev/null
+end
+complete -c @prog@ -a '(__@prog@_complete)'
+"""
+SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
+
+COMMAND = Command(
+    "completion",
+    "Print a shell completion script",
+    long="Prints a script for bash, zsh or fish that completes commands, flags and their values.",
+    examples=(
+        ("This shell only", "source <({prog} completion bash)"),
+        ("For good, zsh", '{prog} completion zsh > "${fpath[1]}/_{prog}"'),
+        ("For good, fish", "{prog} completion fish > ~/.config/fish/completions/{prog}.fish"),
+    ),
+    args=(Arg("SHELL", "bash, zsh or fish"),),
+    handler="hcp.cli.completion:run",
+)
+
+
+def run(call: Call) -> int:
+    from hcp.cli.command import UsageError
+
+    shell = call.arg("SHELL")
+    if shell not in SCRIPTS:
+        raise UsageError(f'there is no completion for the shell "{shell}"', hint="allowed: bash, zsh, fish")
+    print(SCRIPTS[shell].replace("@prog@", call.prog), end="")
+    return 0

@@ -1,0 +1,63 @@
+"""`get nodepools`: list node pools."""
+
+from __future__ import annotations
+
+from hcp.cli.command import Arg, Call, Command, Flag
+from hcp.cli.common import ALL_NAMESPACES, CLUSTER_ACCESS, NAMESPACE, OUTPUT
+
+COMMAND = Command(
+    "get nodepools",
+    "List node pools",
+    examples=(("Of one hosted cluster", "{prog} get nodepools --cluster-name demo"),),
+    args=(Arg("NAME", "only this one", optional=True),),
+    flags=(
+        Flag("cluster-name", "string", "", "only the pools of this hosted cluster"),
+        NAMESPACE,
+        ALL_NAMESPACES,
+        *CLUSTER_ACCESS,
+        OUTPUT,
+    ),
+    handler="hcp.cli.get_nodepools:run",
+)
+
+
+async def run(call: Call) -> int:
+    from hcp.cli import health
+    from hcp.cli.cluster import connect
+    from hcp.cli.listing import known_kinds
+    from hcp.cli.table import show_objects
+    from hcp.errors import HcpError
+    from hcp.kube.resources import NODEPOOLS
+
+    everywhere = call.switch("all-namespaces")
+    async with connect(call) as client:
+        found = await known_kinds(call, client.list(NODEPOOLS, None if everywhere else call.text("namespace")))
+    cluster, name = call.text("cluster-name"), call.arg("NAME")
+    found = [pool for pool in found if not cluster or pool["spec"].get("clusterName") == cluster]
+    found = [pool for pool in found if not name or pool["metadata"]["name"] == name]
+    if name and not found:
+        raise HcpError(
+            f"there is no node pool {call.text('namespace')}/{name}",
+            hint=f"{call.prog} get nodepools -A lists all",
+            exit_code=4,
+        )
+    rows = []
+    for pool in found:
+        have, wanted = health.nodes(pool)
+        scaling = pool["spec"].get("autoScaling")
+        bad = health.problems(pool)
+        row = [
+            pool["metadata"]["name"],
+            str(pool["spec"].get("clusterName") or ""),
+            f"{scaling.get('min')}-{scaling.get('max')}" if scaling else str(wanted or 0),
+            str(have),
+            str((pool.get("status") or {}).get("version") or ""),
+            "True" if health.is_true(pool, "Ready") else "False",
+            health.explain(bad[0]) if bad else "",
+        ]
+        rows.append([pool["metadata"]["namespace"], *row] if everywhere else row)
+    header = ["NAME", "CLUSTER", "DESIRED NODES", "CURRENT NODES", "VERSION", "READY", "MESSAGE"]
+    header = ["NAMESPACE", *header] if everywhere else header
+    where = "anywhere" if everywhere else f"in namespace {call.text('namespace')}"
+    show_objects(call.text("output"), found, header, rows, f"no node pools {where}")
+    return 0

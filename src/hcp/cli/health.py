@@ -1,0 +1,125 @@
+"""Reading the status of hosted clusters and node pools. Pure: objects in, words out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hcp.api import conditions as c
+
+Object = dict[str, Any]
+
+# Conditions that are fine when False; every other one is fine when True.
+FINE_WHEN_FALSE = frozenset(
+    (
+        c.PROGRESSING,
+        c.DEGRADED,
+        c.CLUSTER_VERSION_FAILING,
+        c.CLUSTER_VERSION_PROGRESSING,
+        c.ETCD_RECOVERY_ACTIVE,
+        c.CVO_SCALED_DOWN,
+        c.UPDATING_VERSION,
+        c.UPDATING_CONFIG,
+        c.UPDATING_MACHINE_TEMPLATE,
+        c.CIDR_CONFLICT,
+    )
+)
+# Conditions that only mirror what the user chose, or are about deletion.
+NEUTRAL = frozenset(
+    (
+        c.AUTOSCALING_ENABLED,
+        c.AUTOREPAIR_ENABLED,
+        c.CLOUD_RESOURCES_DESTROYED,
+        c.HOSTED_CLUSTER_DESTROYED,
+        c.CLUSTER_VERSION_UPGRADEABLE,
+        c.CLUSTER_VERSION_RETRIEVED_UPDATES,
+        c.RESTORED_FROM_BACKUP,
+    )
+)
+# The pieces of a control plane in the order they come up, with the words shown for them.
+PIECES = (
+    (c.VALID_RELEASE_IMAGE, "release"),
+    (c.INFRASTRUCTURE_READY, "addresses"),
+    (c.ETCD_AVAILABLE, "etcd"),
+    (c.KUBE_APISERVER_AVAILABLE, "API server"),
+    (c.AVAILABLE, "control plane"),
+)
+
+
+def condition(obj: Object, kind: str) -> Object | None:
+    found: list[Object] = (obj.get("status") or {}).get("conditions") or []
+    return next((item for item in found if item.get("type") == kind), None)
+
+
+def is_true(obj: Object, kind: str) -> bool:
+    found = condition(obj, kind)
+    return found is not None and found.get("status") == "True"
+
+
+def problems(obj: Object) -> list[Object]:
+    """Conditions that are not as they should be, in the order the object has them."""
+    bad = []
+    for item in (obj.get("status") or {}).get("conditions") or []:
+        kind = item.get("type")
+        if kind in NEUTRAL:
+            continue
+        if item.get("status") != ("False" if kind in FINE_WHEN_FALSE else "True"):
+            bad.append(item)
+    return bad
+
+
+def explain(item: Object) -> str:
+    """`Reason: message` of a condition, as far as it has them."""
+    reason, message = str(item.get("reason") or ""), str(item.get("message") or "").strip()
+    return f"{reason}: {message}" if reason and message else reason or message or "no reason given"
+
+
+def version(obj: Object) -> str:
+    """The version a hosted cluster has fully reached, or nothing."""
+    for entry in history(obj):
+        if entry.get("state") == "Completed":
+            return str(entry.get("version") or "")
+    return ""
+
+
+def history(obj: Object) -> list[Object]:
+    return ((obj.get("status") or {}).get("version") or {}).get("history") or []
+
+
+def rolled_out(obj: Object) -> bool:
+    entries = history(obj)
+    return bool(entries and entries[0].get("completionTime"))
+
+
+def nodes(pool: Object) -> tuple[int, int | None]:
+    """(nodes there are, nodes wanted); None wanted when the autoscaler decides."""
+    wanted = (pool.get("spec") or {}).get("replicas")
+    return int((pool.get("status") or {}).get("replicas") or 0), None if wanted is None else int(wanted)
+
+
+def pool_ready(pool: Object) -> bool:
+    have, wanted = nodes(pool)
+    if wanted is None:
+        wanted = int(((pool.get("spec") or {}).get("autoScaling") or {}).get("min") or 0)
+    return have >= wanted and not any(is_true(pool, kind) for kind in (c.UPDATING_VERSION, c.UPDATING_CONFIG))
+
+
+def control_plane_line(cluster: Object) -> str:
+    """Which pieces are up, and why the first missing one is not."""
+    up = [word for kind, word in PIECES if is_true(cluster, kind)]
+    missing = next(((kind, word) for kind, word in PIECES if not is_true(cluster, kind)), None)
+    ready = f"{', '.join(up)} ready" if up else "nothing ready yet"
+    if missing is None:
+        return "control plane available" + ("" if rolled_out(cluster) else ", rollout not completed")
+    found = condition(cluster, missing[0])
+    why = explain(found) if found else "not reported yet"
+    return f"{ready}; {missing[1]} waits ({why})"
+
+
+def pool_line(pool: Object) -> str:
+    have, wanted = nodes(pool)
+    name = pool["metadata"]["name"]
+    line = f"node pool {name}: {have} of {'?' if wanted is None else wanted} nodes"
+    if not pool_ready(pool):
+        bad = problems(pool)
+        line += f" ({explain(bad[0])})" if bad else " (waiting)"
+    return line

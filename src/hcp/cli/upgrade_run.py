@@ -1,0 +1,69 @@
+"""`upgrade cluster` and `upgrade nodepool`: change the release, then wait if asked."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from hcp.api import names
+from hcp.cli.cluster import connect
+from hcp.cli.command import Call
+from hcp.cli.kubeconfigs import find_cluster
+from hcp.cli.pools import find_pool
+from hcp.cli.release_default import default_release
+from hcp.cli.skew import check_skew
+from hcp.cli.waiting import pools_of, wait_cluster, wait_pool
+from hcp.kube import Client, Resource
+from hcp.kube.resources import HOSTEDCLUSTERS, NODEPOOLS
+
+Object = dict[str, Any]
+
+
+async def cluster(call: Call) -> int:
+    """The control plane first; pools only after it when both were asked for with --wait."""
+    namespace, name = call.text("namespace"), call.arg("NAME")
+    limit = call.seconds("timeout")
+    clock = asyncio.get_running_loop().time
+    end = clock() + limit
+    async with connect(call) as client:
+        found = await find_cluster(client, call.prog, namespace, name)
+        image = call.text("release-image") or await default_release(client)
+        await _move(client, HOSTEDCLUSTERS, found, image)
+        if call.switch("wait"):
+            await wait_cluster(client, call.prog, namespace, name, limit, with_nodes=False, image=image)
+        if call.switch("node-pools"):
+            pools = await pools_of(client, namespace, name)
+            for pool in pools:
+                await _move(client, NODEPOOLS, pool, image)
+            if call.switch("wait"):
+                for pool in pools:
+                    left = max(end - clock(), 0.001) if limit else 0
+                    await wait_pool(client, call.prog, namespace, pool["metadata"]["name"], left)
+    return 0
+
+
+async def nodepool(call: Call) -> int:
+    namespace, name = call.text("namespace"), call.arg("NAME")
+    async with connect(call) as client:
+        pool = await find_pool(client, call.prog, namespace, name)
+        owner = await find_cluster(client, call.prog, namespace, str(pool["spec"].get("clusterName")))
+        image = call.text("release-image")
+        if image:
+            await check_skew(client, owner, image)
+        else:
+            image = str(owner["spec"]["release"]["image"])
+        await _move(client, NODEPOOLS, pool, image)
+        if call.switch("wait"):
+            await wait_pool(client, call.prog, namespace, name, call.seconds("timeout"))
+    return 0
+
+
+async def _move(client: Client, resource: Resource, obj: Object, image: str) -> None:
+    meta = obj["metadata"]
+    before = str((obj["spec"].get("release") or {}).get("image") or "")
+    if before == image:
+        print(f"{resource.kind} {meta['name']} is on {image} already", flush=True)
+        return
+    body = {"spec": {"release": {"image": image}}}
+    await client.patch(resource, meta["name"], meta["namespace"], body, manager=names.CLI_FIELD_MANAGER)
+    print(f"{resource.kind} {meta['name']} moves from {before or 'no release'} to {image}", flush=True)
