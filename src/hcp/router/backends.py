@@ -1,0 +1,81 @@
+"""Which pod addresses a Route leads to: pure, from the Service and its EndpointSlices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+Object = Mapping[str, Any]
+# Addresses of one Route when several targets share it by weight.
+SHARES = 64
+
+
+def _port_names(service: Object | None, wanted: Any) -> set[str] | None:
+    """Names of the Service ports that `targetPort` means; None when the Service says nothing about it."""
+    if service is None:
+        return None
+    ports = (service.get("spec") or {}).get("ports") or []
+    if wanted in (None, ""):
+        return {ports[0].get("name") or ""} if ports else None
+    found = {
+        port.get("name") or ""
+        for port in ports
+        if wanted in (port.get("name"), port.get("targetPort")) or str(wanted) == str(port.get("targetPort"))
+    }
+    if not found:
+        found = {port.get("name") or "" for port in ports if str(port.get("port")) == str(wanted)}
+    return found or None
+
+
+def _slice_ports(one: Object, names: set[str] | None, wanted: Any) -> list[int]:
+    ports = one.get("ports") or []
+    if names is None:
+        chosen = [
+            port for port in ports if wanted in (None, "") or str(wanted) in (port.get("name"), str(port.get("port")))
+        ]
+    else:
+        chosen = [port for port in ports if (port.get("name") or "") in names]
+    return [int(port["port"]) for port in chosen if port.get("port") and port.get("protocol", "TCP") == "TCP"]
+
+
+def endpoints(service: Object | None, slices: Iterable[Object], target_port: Any) -> list[str]:
+    """`address@port` of every ready endpoint, sorted so that the same pods give the same list."""
+    names = _port_names(service, target_port)
+    found: set[str] = set()
+    for one in slices:
+        if one.get("addressType") not in ("IPv4", "IPv6"):
+            continue
+        for port in _slice_ports(one, names, target_port):
+            for endpoint in one.get("endpoints") or []:
+                if (endpoint.get("conditions") or {}).get("ready") is False:
+                    continue
+                found.update(f"{address}@{port}" for address in endpoint.get("addresses") or [])
+    return sorted(found)
+
+
+def of_route(
+    route: Object,
+    service: Callable[[str, str], Object | None],
+    slices: Callable[[str, str], Iterable[Object]],
+) -> list[str]:
+    """The addresses of a Route; an address appears more often the larger its target's weight is."""
+    namespace = route["metadata"].get("namespace", "")
+    spec = route.get("spec") or {}
+    port = (spec.get("port") or {}).get("targetPort")
+    groups: list[tuple[int, list[str]]] = []
+    for target in [spec.get("to") or {}, *(spec.get("alternateBackends") or [])]:
+        name, weight = target.get("name"), target.get("weight")
+        share = 100 if weight is None else int(weight)
+        if not name or share <= 0:
+            continue
+        found = endpoints(service(namespace, name), slices(namespace, name), port)
+        if found:
+            groups.append((share, found))
+    if len(groups) == 1:
+        return groups[0][1]
+    total = sum(share for share, _ in groups)
+    spread: list[str] = []
+    for share, found in groups:
+        places = max(len(found), round(SHARES * share / total))
+        spread += [found[place % len(found)] for place in range(places)]
+    return spread

@@ -1,0 +1,126 @@
+"""HAProxy's configuration: written once per process, since everything that changes is in maps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from hcp.router import maps
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where HAProxy listens and keeps its files."""
+
+    directory: Path
+    http_port: int = 8080
+    https_port: int = 8443
+    address: str = "*"
+    max_connections: int = 20000
+
+    @property
+    def socket(self) -> Path:
+        return self.directory / "haproxy.sock"
+
+    def map_file(self, name: str) -> Path:
+        return self.directory / f"{name}.map"
+
+
+def _choose(verb: str, scope: str, address: Path) -> list[str]:
+    """Turn the name in `<scope>.key` into one of its addresses, at random, and connect there."""
+    have = f"if {{ var({scope}.n) -m found }}"
+    chosen = f"if {{ var({scope}.to) -m found }}"
+    key = f"var({scope}.key)"
+    return [
+        f"{verb} set-var({scope}.i) rand,mod({scope}.n) {have}",
+        f"{verb} set-var({scope}.to) {key},concat(\\#,{scope}.i),map_str({address}) {have}",
+        # The table of addresses is changed before the table of counts: number 0 is always there.
+        f"{verb} set-var({scope}.to) {key},concat(\\#0),map_str({address}) {have} !{{ var({scope}.to) -m found }}",
+        f"{verb} set-dst var({scope}.to),field(1,@) {chosen}",
+        f"{verb} set-dst-port var({scope}.to),field(2,@) {chosen}",
+    ]
+
+
+def _tls(settings: Settings) -> list[str]:
+    count, address = settings.map_file(maps.TLS_COUNT), settings.map_file(maps.TLS_ADDRESS)
+    hello = "if { req.ssl_hello_type 1 }"
+    missing = f"{hello} !{{ var(sess.n) -m found }}"
+    verb = "tcp-request content"
+    return [
+        "frontend tls",
+        "  mode tcp",
+        f"  bind {settings.address}:{settings.https_port}",
+        "  tcp-request inspect-delay 5s",
+        f"  {verb} set-var(sess.key) req.ssl_sni,lower {hello}",
+        f"  {verb} set-var(sess.n) var(sess.key),map_str_int({count}) {hello}",
+        # No such host: perhaps somebody claims every name beside it.
+        f"  {verb} set-var(sess.key) var(sess.key),regsub(^[^.]*,*) {missing}",
+        f"  {verb} set-var(sess.n) var(sess.key),map_str_int({count}) {missing}",
+        *(f"  {line}" for line in _choose(verb, "sess", address)),
+        f"  {verb} accept if {{ var(sess.to) -m found }}",
+        f"  {verb} reject {hello}",
+        f"  {verb} reject if WAIT_END",
+        "  default_backend pods-tls",
+        "backend pods-tls",
+        "  mode tcp",
+        "  option srvtcpka",
+        "  server pod 0.0.0.0",
+    ]
+
+
+def _http(settings: Settings) -> list[str]:
+    count, address = settings.map_file(maps.HTTP_COUNT), settings.map_file(maps.HTTP_ADDRESS)
+    redirect = settings.map_file(maps.HTTP_REDIRECT)
+    missing = "if !{ var(txn.n) -m found }"
+    verb = "http-request"
+    return [
+        "frontend http",
+        "  mode http",
+        f"  bind {settings.address}:{settings.http_port}",
+        "  option forwardfor",
+        f"  {verb} return status 200 content-type text/plain string ok if {{ path /_router/healthz }}",
+        f"  {verb} set-var(txn.path) path",
+        f"  {verb} set-var(txn.base) req.hdr(host),lower,field(1,:),concat(,txn.path)",
+        f"  {verb} set-var(txn.wild) var(txn.base),regsub(^[^./]*,*)",
+        f"  {verb} redirect scheme https code 302 if {{ var(txn.base),map_beg({redirect}) -m found }}",
+        f"  {verb} redirect scheme https code 302 if {{ var(txn.wild),map_beg({redirect}) -m found }}",
+        # The longest claimed path wins; the table's value says which one that was.
+        f"  {verb} set-var(txn.key) var(txn.base),map_beg({count}),field(2,@)",
+        f"  {verb} set-var(txn.n) var(txn.base),map_beg({count}),field(1,@)",
+        f"  {verb} set-var(txn.key) var(txn.wild),map_beg({count}),field(2,@) {missing}",
+        f"  {verb} set-var(txn.n) var(txn.wild),map_beg({count}),field(1,@) {missing}",
+        *(f"  {line}" for line in _choose(verb, "txn", address)),
+        f"  {verb} set-header X-Forwarded-Proto http",
+        f"  {verb} return status 503 content-type text/plain string"
+        ' "No Route answers this host."'
+        " if !{ var(txn.to) -m found }",
+        "  default_backend pods-http",
+        "backend pods-http",
+        "  mode http",
+        "  http-reuse never",
+        "  server pod 0.0.0.0",
+    ]
+
+
+def render(settings: Settings) -> str:
+    lines = [
+        "global",
+        f"  maxconn {settings.max_connections}",
+        f"  stats socket {settings.socket} mode 600 level admin",
+        "  log stderr format raw local0 notice",
+        "defaults",
+        "  log global",
+        "  option dontlognull",
+        "  timeout connect 5s",
+        "  timeout client 1m",
+        "  timeout server 1m",
+        "  timeout http-request 10s",
+        # Watches and tunnels are quiet for long; dead peers are found by TCP keep-alive.
+        "  timeout tunnel 24h",
+        "  timeout client-fin 30s",
+        "  timeout server-fin 30s",
+        "  option clitcpka",
+        *_tls(settings),
+        *_http(settings),
+    ]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,154 @@
+"""The HAProxy process: started once, fed with tables through its control socket, started again should it end.
+
+It is never reloaded, so no connection is ever cut by a change, and no old process stays behind for the long ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import shutil
+
+from hcp.errors import HcpError
+from hcp.router.config import Settings, render
+from hcp.router.maps import ORDER, Maps
+
+log = logging.getLogger(__name__)
+# HAProxy reads a command into one buffer of 16 KiB.
+CHUNK = 8000
+STOP_AFTER = 5.0
+NEW_VERSION = "New version created:"
+
+
+def chunks(table: dict[str, str]) -> list[str]:
+    """The table as text, in pieces that fit into one command each."""
+    found: list[str] = []
+    size = CHUNK
+    for key, value in sorted(table.items()):
+        line = f"{key} {value}\n"
+        if size + len(line) > CHUNK:
+            found.append("")
+            size = 0
+        found[-1] += line
+        size += len(line)
+    return found
+
+
+class HAProxy:
+    """One running HAProxy and what it was last told."""
+
+    def __init__(self, settings: Settings, binary: str = "haproxy") -> None:
+        self.settings = settings
+        self._binary = binary
+        self._maps = Maps()
+        self._told: dict[str, dict[str, str]] = {}
+        self._process: asyncio.subprocess.Process | None = None
+        self._keeper: asyncio.Task[None] | None = None
+        self.starts = 0
+
+    @property
+    def alive(self) -> bool:
+        return self._process is not None and self._process.returncode is None
+
+    @property
+    def pid(self) -> int | None:
+        return self._process.pid if self._process is not None and self.alive else None
+
+    async def start(self, maps: Maps) -> None:
+        """Start with these tables and keep it running."""
+        if shutil.which(self._binary) is None:
+            raise HcpError(
+                f"The program {self._binary} was not found",
+                hint="The router drives HAProxy 2.6 or newer: install it, or name it with --haproxy.",
+            )
+        self.settings.directory.mkdir(parents=True, exist_ok=True)
+        (self.settings.directory / "haproxy.cfg").write_text(render(self.settings), encoding="utf-8")
+        self._maps = maps
+        await self._spawn()
+        self._keeper = asyncio.create_task(self._keep(), name="haproxy")
+
+    async def push(self, maps: Maps) -> list[str]:
+        """Hand over what changed; the names of the tables that did."""
+        self._maps = maps
+        changed = [name for name in ORDER if maps.tables[name] != self._told.get(name)]
+        for name in changed:
+            self._write(name)
+            await self._replace(name)
+            self._told[name] = maps.tables[name]
+        return changed
+
+    async def close(self) -> None:
+        if self._keeper is not None:
+            self._keeper.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await self._keeper
+        process = self._process
+        if process is None or process.returncode is not None:
+            return
+        process.terminate()
+        try:
+            await asyncio.wait_for(process.wait(), STOP_AFTER)
+        except TimeoutError:
+            process.kill()
+            await process.wait()
+
+    async def command(self, text: str) -> str:
+        """One command of HAProxy's control language."""
+        reader, writer = await asyncio.open_unix_connection(str(self.settings.socket))
+        try:
+            writer.write(text.encode() + b"\n")
+            await writer.drain()
+            return (await reader.read()).decode().strip()
+        finally:
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
+
+    async def _replace(self, name: str) -> None:
+        """Swap a whole table in one step: a look-up sees the old one or the new one."""
+        path = self.settings.map_file(name)
+        answer = await self.command(f"prepare map {path}")
+        if not answer.startswith(NEW_VERSION):
+            raise HcpError(f"HAProxy refused a new version of table {name}", cause=answer)
+        version = answer.removeprefix(NEW_VERSION).strip()
+        for part in chunks(self._maps.tables[name]):
+            await self._expect_silence(name, f"add map @{version} {path} <<\n{part}")
+        await self._expect_silence(name, f"commit map @{version} {path}")
+
+    async def _expect_silence(self, name: str, text: str) -> None:
+        answer = await self.command(text)
+        if answer:
+            raise HcpError(f"HAProxy refused a change of table {name}", cause=answer)
+
+    def _write(self, name: str) -> None:
+        # A process that starts again begins with the newest tables.
+        text = "".join(f"{key} {value}\n" for key, value in sorted(self._maps.tables[name].items()))
+        self.settings.map_file(name).write_text(text, encoding="utf-8")
+
+    async def _spawn(self) -> None:
+        for name in ORDER:
+            self._write(name)
+        self._told = dict(self._maps.tables)
+        self.settings.socket.unlink(missing_ok=True)
+        config = self.settings.directory / "haproxy.cfg"
+        self._process = await asyncio.create_subprocess_exec(self._binary, "-db", "-f", str(config))
+        self.starts += 1
+        while not self.settings.socket.exists():
+            if not self.alive:
+                raise HcpError(f"HAProxy ended at once with code {self._process.returncode}; its own words are above")
+            await asyncio.sleep(0.02)
+
+    async def _keep(self) -> None:
+        pause = 0.1
+        while True:
+            if self._process is not None:
+                code = await self._process.wait()
+                log.error("haproxy ended, starting it again", extra={"code": code})
+            try:
+                await self._spawn()
+                pause = 0.1
+            except (HcpError, OSError) as error:
+                log.error("haproxy does not start", extra={"error": str(error)})
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, 10.0)

@@ -1,0 +1,46 @@
+"""The router process: health, HAProxy and the controller together."""
+
+from __future__ import annotations
+
+import resource
+import tempfile
+from pathlib import Path
+
+from hcp.kube import Client
+from hcp.router.config import Settings
+from hcp.router.controller import Router
+from hcp.router.haproxy import HAProxy
+from hcp.runtime import serve_health
+
+# HAProxy needs two file descriptors per connection and some of its own.
+SPARE = 200
+
+
+def connections(wanted: int) -> int:
+    """As many connections as asked for, or as the limit of open files permits."""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    return wanted if hard == resource.RLIM_INFINITY else max(100, min(wanted, (hard - SPARE) // 2))
+
+
+async def serve(
+    client: Client,
+    *,
+    domain: str,
+    http_port: int,
+    https_port: int,
+    health_port: int,
+    haproxy: str,
+    max_connections: int,
+) -> None:
+    """Route until cancelled."""
+    with tempfile.TemporaryDirectory(prefix="hcp-router-") as directory:
+        settings = Settings(Path(directory), http_port, https_port, max_connections=connections(max_connections))
+        process = HAProxy(settings, haproxy)
+        router = Router(client, process, domain)
+        health = await serve_health(
+            health_port, lambda: router.ready and process.alive, live_fn=lambda: not router.ready or process.alive
+        )
+        try:
+            await router.run()
+        finally:
+            await health.close()

@@ -1,0 +1,98 @@
+"""From Service and EndpointSlices to addresses and tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from hcp.router import admission, backends, haproxy, maps
+
+SERVICE: dict[str, Any] = {
+    "spec": {
+        "ports": [
+            {"name": "https", "port": 443, "targetPort": 6443},
+            {"name": "metrics", "port": 9000, "targetPort": "prom"},
+        ]
+    }
+}
+
+
+def slice_of(*endpoints: tuple[str, bool | None], kind: str = "IPv4") -> dict[str, Any]:
+    return {
+        "addressType": kind,
+        "ports": [{"name": "https", "port": 6443, "protocol": "TCP"}, {"name": "metrics", "port": 9999}],
+        "endpoints": [
+            {"addresses": [address], "conditions": {} if ready is None else {"ready": ready}}
+            for address, ready in endpoints
+        ],
+    }
+
+
+@pytest.mark.parametrize("port", ["https", 6443, "6443", 443, None])
+def test_every_way_to_name_the_port(port: Any) -> None:
+    assert backends.endpoints(SERVICE, [slice_of(("10.0.0.1", True))], port) == ["10.0.0.1@6443"]
+
+
+@pytest.mark.parametrize("port", ["metrics", "prom", 9000])
+def test_the_second_port(port: Any) -> None:
+    assert backends.endpoints(SERVICE, [slice_of(("10.0.0.1", True))], port) == ["10.0.0.1@9999"]
+
+
+def test_unready_endpoints_are_left_out_and_unknown_ones_kept() -> None:
+    slices = [slice_of(("10.0.0.3", None), ("10.0.0.2", False)), slice_of(("fd00::1", True), kind="IPv6")]
+    assert backends.endpoints(SERVICE, slices, "https") == ["10.0.0.3@6443", "fd00::1@6443"]
+
+
+def test_slices_without_a_service_are_matched_by_themselves() -> None:
+    assert backends.endpoints(None, [slice_of(("10.0.0.1", True))], "https") == ["10.0.0.1@6443"]
+    assert backends.endpoints(None, [slice_of(("10.0.0.1", True))], 1) == []
+
+
+def test_weights_share_connections() -> None:
+    route = {
+        "metadata": {"name": "r", "namespace": "n"},
+        "spec": {
+            "to": {"name": "a", "weight": 75},
+            "alternateBackends": [{"name": "b", "weight": 25}, {"name": "c", "weight": 0}],
+            "port": {"targetPort": "https"},
+        },
+    }
+    slices = {
+        "a": [slice_of(("10.0.0.1", True), ("10.0.0.2", True))],
+        "b": [slice_of(("10.0.0.3", True))],
+        "c": [slice_of(("10.0.0.4", True))],
+    }
+    found = Counter(backends.of_route(route, lambda _ns, _name: SERVICE, lambda _ns, name: slices[name]))
+    assert found == {"10.0.0.1@6443": 24, "10.0.0.2@6443": 24, "10.0.0.3@6443": 16}
+
+
+def test_tables() -> None:
+    routes: dict[str, dict[str, Any]] = {
+        "n/tls": {"spec": {"tls": {"termination": "passthrough", "insecureEdgeTerminationPolicy": "Redirect"}}},
+        "n/web": {"spec": {"path": "/api"}},
+        "n/none": {"spec": {"tls": {"termination": "passthrough"}}},
+    }
+    decisions = [
+        admission.Decision("n/tls", "x.apps.test", True, wildcard=True),
+        admission.Decision("n/web", "web.test", True),
+        admission.Decision("n/none", "none.test", True),
+        admission.Decision("n/bad", "bad.test", False, "HostAlreadyClaimed"),
+    ]
+    tables = maps.build(decisions, routes, {"n/tls": ["1.1.1.1@1", "1.1.1.2@1"], "n/web": ["2.2.2.2@2"]}).tables
+    assert tables == {
+        maps.TLS_COUNT: {"*.apps.test": "2"},
+        maps.TLS_ADDRESS: {"*.apps.test#0": "1.1.1.1@1", "*.apps.test#1": "1.1.1.2@1"},
+        maps.HTTP_COUNT: {"web.test/api": "1@web.test/api"},
+        maps.HTTP_ADDRESS: {"web.test/api#0": "2.2.2.2@2"},
+        maps.HTTP_REDIRECT: {"*.apps.test/": "https"},
+    }
+
+
+def test_tables_are_cut_into_pieces_that_fit() -> None:
+    table = {f"host-{number}.example.com": "value" for number in range(1000)}
+    pieces = haproxy.chunks(table)
+    assert all(len(piece) <= haproxy.CHUNK for piece in pieces)
+    assert sum(piece.count("\n") for piece in pieces) == 1000
+    assert haproxy.chunks({}) == []
