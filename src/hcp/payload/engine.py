@@ -137,12 +137,16 @@ class Engine:
                 download.fetch_all(component.downloads, ctx)
                 return "official build downloaded"
             except HcpError as error:
-                self.progress.line(f"{component.name}: not downloaded ({error}), building it instead")
+                self.progress.line(f"{component.name}: not downloaded ({_one_line(error)}), building it instead")
                 shutil.rmtree(ctx.out)
                 ctx.out.mkdir()
         self.progress.start(component.name, f"version {component.version} is {component.how}")
         component.build(ctx)
         return component.how
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())
 
 
 def ensure(

@@ -51,12 +51,11 @@ class Go:
         cwd: Path,
         ldflags: Sequence[str] = (),
         tags: Sequence[str] = (),
-        flags: Sequence[str] = (),
         env: Mapping[str, str] | None = None,
     ) -> None:
         """Builds commands (name → package), stripped, into a folder."""
         folder.mkdir(parents=True, exist_ok=True)
-        common = ["build", "-ldflags", " ".join(["-s", "-w", *ldflags]), *flags]
+        common = ["build", "-ldflags", " ".join(["-s", "-w", *ldflags])]
         if tags:
             common += ["-tags", ",".join(tags)]
         # Go names a command after its package, so those can share one run, which keeps every core busy.

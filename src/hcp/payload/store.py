@@ -13,7 +13,6 @@ An artifact appears by one rename, so nothing half-written is ever seen under it
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import shutil
 from collections.abc import Iterator
@@ -77,10 +76,14 @@ class Store:
     def finish(self, staging: Path, name: str, key: str, facts: dict[str, Any]) -> Path:
         """Turns a staging directory into the artifact: checksums, read-only, one rename."""
         seal(staging, {"component": name, "key": key, **facts})
+        self.discard(name, key)
+        return self.adopt(staging, name, key)
+
+    def adopt(self, sealed: Path, name: str, key: str) -> Path:
+        """Gives a sealed directory its final name."""
         path = self.artifact(name, key)
         path.parent.mkdir(parents=True, exist_ok=True)
-        self.discard(name, key)
-        staging.rename(path)
+        sealed.rename(path)
         _sync_directory(path.parent)
         return path
 
@@ -134,7 +137,3 @@ def _sync_directory(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
-
-
-def write_json(path: Path, document: object) -> None:
-    _write_atomically(path, json.dumps(document, indent=1, sort_keys=True) + "\n")

@@ -1,0 +1,49 @@
+"""What a person sees while parts are being built."""
+
+from __future__ import annotations
+
+import io
+
+from payload_helpers import Workshop
+
+from hcp.payload import Progress
+from hcp.payload.progress import duration
+
+
+def test_plain_lines_say_what_how_and_how_many_are_left(workshop: Workshop) -> None:
+    workshop.add("one")
+    workshop.add("two")
+    workshop.engine().ensure(["one", "two"])
+    lines = workshop.lines()
+    assert lines[0] == "To make: 2 (one, two)"
+    assert lines[1] == "one: version 1.0 is built (1 left after this)"
+    assert lines[2].startswith("one: built in ")
+    assert lines[2].endswith(", 1 left")
+    assert lines[-1].endswith(", 0 left")
+    assert not any("\r" in line or "\x1b" in line for line in lines)
+
+
+def test_nothing_is_said_when_there_is_nothing_to_do(workshop: Workshop) -> None:
+    workshop.add("one")
+    workshop.engine().ensure(["one"])
+    workshop.screen.truncate(0)
+    workshop.engine().ensure(["one"])
+    assert workshop.screen.getvalue().strip("\0") == ""
+
+
+def test_a_terminal_gets_one_live_line() -> None:
+    screen = io.StringIO()
+    with Progress(screen, live=True) as progress:
+        progress.plan(["one", "two"])
+        progress.start("one", "built with Go")
+        progress.detail("compiling one")
+        progress.done("one", "built with Go")
+    text = screen.getvalue()
+    assert "\r\x1b[K[1 left] one: compiling one 0s" in text
+    assert text.endswith("\r\x1b[K"), "the live line is wiped at the end"
+    stays = [piece for piece in text.split("\n") if "left" in piece]
+    assert any(piece.endswith("one: built with Go in 0s, 1 left") for piece in stays)
+
+
+def test_durations() -> None:
+    assert [duration(s) for s in (0.4, 59.9, 60, 3725)] == ["0s", "59s", "1m00s", "62m05s"]

@@ -1,0 +1,128 @@
+"""Carrying artifacts to another machine, listing and cleaning."""
+
+from __future__ import annotations
+
+import io
+import tarfile
+from pathlib import Path
+
+import pytest
+from payload_helpers import Workshop
+
+from hcp.errors import HcpError
+from hcp.payload.cleaning import clean, human_size
+from hcp.payload.godrop import drop_modules
+from hcp.payload.listing import rows, table
+from hcp.payload.transfer import export, import_file
+
+
+@pytest.fixture
+def other(tmp_path: Path) -> Workshop:
+    """A second machine."""
+    return Workshop(tmp_path / "other")
+
+
+def test_an_imported_artifact_is_not_built_again(workshop: Workshop, other: Workshop, tmp_path: Path) -> None:
+    for shop in (workshop, other):
+        shop.add("tool", during=lambda ctx: (ctx.out / "link").symlink_to("bin/tool"))
+        shop.add("unbuilt")
+    workshop.engine().ensure(["tool"])
+    file = tmp_path / "payload.tar"
+    assert export(workshop.store, workshop.registry, [], file) == ["tool"]
+    assert import_file(other.store, other.registry, file) == (["tool"], [])
+    path = other.engine().ensure(["tool"])["tool"]
+    assert (path / "link").read_text() == "binary of tool\n"
+    assert other.built == []
+
+
+def test_artifacts_of_another_version_are_left_out(workshop: Workshop, other: Workshop, tmp_path: Path) -> None:
+    workshop.add("tool")
+    other.add("tool", inputs="newer recipe")
+    workshop.engine().ensure(["tool"])
+    export(workshop.store, workshop.registry, ["tool"], tmp_path / "f")
+    assert import_file(other.store, other.registry, tmp_path / "f") == ([], ["tool"])
+    assert other.engine().find("tool") is None
+
+
+def test_a_damaged_file_is_refused(workshop: Workshop, other: Workshop, tmp_path: Path) -> None:
+    workshop.add("tool")
+    other.add("tool")
+    workshop.engine().ensure(["tool"])
+    file = tmp_path / "f"
+    export(workshop.store, workshop.registry, ["tool"], file)
+    file.write_bytes(file.read_bytes().replace(b"binary of tool", b"binary of fool"))
+    with pytest.raises(HcpError, match="damaged"):
+        import_file(other.store, other.registry, file)
+    assert other.engine().find("tool") is None
+
+
+def test_a_file_that_points_outside_is_refused(other: Workshop, tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "f", "w") as archive:
+        archive.addfile(tarfile.TarInfo("../../etc/passwd"), io.BytesIO())
+    with pytest.raises(HcpError, match="no exported file has"):
+        import_file(other.store, other.registry, tmp_path / "f")
+
+
+@pytest.mark.parametrize("content", [None, b"text", b""])
+def test_something_else_is_not_imported(other: Workshop, tmp_path: Path, content: bytes | None) -> None:
+    if content is not None:
+        (tmp_path / "f").write_bytes(content)
+    with pytest.raises(HcpError):
+        import_file(other.store, other.registry, tmp_path / "f")
+
+
+def test_exporting_what_is_not_built_is_an_error(workshop: Workshop, tmp_path: Path) -> None:
+    workshop.add("tool")
+    with pytest.raises(HcpError, match="tool is not built yet"):
+        export(workshop.store, workshop.registry, ["tool"], tmp_path / "f")
+    with pytest.raises(HcpError, match="nothing to export"):
+        export(workshop.store, workshop.registry, [], tmp_path / "f")
+    assert not list(tmp_path.glob("*f*"))
+
+
+def test_cleaning_keeps_what_is_used(workshop: Workshop) -> None:
+    workshop.add("tool")
+    workshop.engine().ensure(["tool"])
+    workshop.change("tool", version="2.0")
+    workshop.engine().ensure(["tool"])
+    (workshop.store.root / "work" / "tool-killed" / "out").mkdir(parents=True)
+    freed = clean(workshop.store, workshop.registry)
+    assert freed.what[0] == "artifact tool"
+    assert workshop.store.artifacts() == [("tool", workshop.registry.key("tool"))]
+    assert not (workshop.store.root / "work").exists()
+    clean(workshop.store, workshop.registry, everything=True)
+    assert workshop.store.artifacts() == []
+
+
+def test_cleaning_by_name(workshop: Workshop) -> None:
+    workshop.add("tool")
+    workshop.add("other")
+    workshop.engine().ensure(["tool", "other"])
+    clean(workshop.store, workshop.registry, names=("tool",))
+    assert [name for name, _ in workshop.store.artifacts()] == ["other"]
+
+
+def test_modules_stay_while_somebody_builds(workshop: Workshop) -> None:
+    modules = workshop.store.root / "go" / "mod"
+    modules.mkdir(parents=True)
+    with workshop.store.lock("go-modules", shared=True):
+        assert not drop_modules(workshop.store)
+        clean(workshop.store, workshop.registry)
+        assert modules.exists()
+    assert drop_modules(workshop.store)
+    assert not modules.exists()
+
+
+def test_the_list_says_what_is_there(workshop: Workshop) -> None:
+    workshop.add("tool")
+    workshop.add("unbuilt")
+    workshop.add("broken")
+    workshop.engine().ensure(["tool", "broken"])
+    (workshop.store.artifact("broken", workshop.registry.key("broken")) / "bin/broken").unlink()
+    found = rows(workshop.registry, workshop.store)
+    assert [row.state for row in found] == ["present", "missing", "damaged: bin/broken is missing"]
+    assert table(found).splitlines()[-1].startswith("1 of 3 present")
+
+
+def test_sizes_for_people() -> None:
+    assert [human_size(n) for n in (5, 1536, 3 << 20, 7 << 30)] == ["5 B", "1.5 KiB", "3.0 MiB", "7.0 GiB"]
