@@ -1,13 +1,9 @@
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).parent))
-
-from payload_helpers import Workshop
+from tests.unit.payload.workshop import Workshop
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from payload_helpers import Workshop
+from tests.unit.payload.workshop import Workshop
 
 from hcp.errors import HcpError
 from hcp.payload import BuildContext
@@ -135,7 +135,7 @@ _KILLED = """
 import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {helpers!r})
-from payload_helpers import Workshop
+from tests.unit.payload.workshop import Workshop
 
 def die(ctx):
     (ctx.keep / "compiled").write_text("half of the work")
@@ -149,7 +149,7 @@ shop.engine().ensure(["tool"])
 
 
 def test_a_killed_build_goes_on_where_it_was(workshop: Workshop, tmp_path: Path) -> None:
-    helpers = str(Path(__file__).parent)
+    helpers = str(Path(__file__).parents[3])
     script = _KILLED.format(helpers=helpers, root=str(tmp_path))
     done = subprocess.run([sys.executable, "-c", script], env=dict(os.environ), check=False, capture_output=True)
     assert done.returncode == -signal.SIGKILL

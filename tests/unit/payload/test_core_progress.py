@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from payload_helpers import Workshop
+from tests.unit.payload.workshop import Workshop
 
 from hcp.payload import Progress
 from hcp.payload.progress import duration

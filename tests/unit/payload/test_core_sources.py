@@ -12,7 +12,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from payload_helpers import Workshop
+from tests.unit.payload.workshop import Workshop
 
 from hcp.payload import Download
 

@@ -7,7 +7,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from payload_helpers import Workshop
+from tests.unit.payload.workshop import Workshop
 
 from hcp.errors import HcpError
 from hcp.payload.cleaning import clean, human_size
