@@ -1,1 +1,1 @@
-"""The embedded management cluster."""
+"""The embedded management cluster: `hcp local up | status | logs | down | kubeconfig | list`."""

@@ -21,8 +21,12 @@ _CHUNK = 1 << 20
 class Pusher:
     """Pushes layouts to one registry. A blob that another repository of it holds is mounted instead of uploaded."""
 
-    def __init__(self, registry_url: str, *, ca_pem: bytes | None = None, uploads: int = 4) -> None:
+    def __init__(
+        self, registry_url: str, *, ca_pem: bytes | None = None, uploads: int = 4, socket: str | None = None
+    ) -> None:
+        """`socket`: a Unix socket where the registry listens, whatever host the URL names."""
         self._base = URL(registry_url)
+        self._socket = socket
         self._tls: ssl.SSLContext | bool = True
         if ca_pem is not None:
             self._tls = ssl.create_default_context(cadata=ca_pem.decode())
@@ -34,7 +38,10 @@ class Pusher:
 
     async def __aenter__(self) -> Self:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=300)
-        self._session = aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(ssl=self._tls))
+        connector: aiohttp.BaseConnector = aiohttp.TCPConnector(ssl=self._tls)
+        if self._socket is not None:
+            connector = aiohttp.UnixConnector(self._socket)
+        self._session = aiohttp.ClientSession(timeout=timeout, connector=connector)
         return self
 
     async def __aexit__(

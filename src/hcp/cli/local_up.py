@@ -1,0 +1,52 @@
+"""`local up`: bring an embedded management cluster up, or back."""
+
+from __future__ import annotations
+
+from hcp.cli.command import Call, Command, Flag
+from hcp.cli.local_common import NAME
+
+COMMAND = Command(
+    "local up",
+    "Bring an embedded management cluster up",
+    long=(
+        "Makes a real Kubernetes cluster on this machine, in namespaces of its own, or brings a stopped one back with "
+        "its data. On a running cluster it changes nothing. Stop it at any moment; the next run continues.\n"
+        "Profiles: api is etcd and kube-apiserver only and needs no root; cluster is a node that runs pods, with "
+        "storage, a registry, load balancer addresses and Routes; kubevirt adds KubeVirt and CDI."
+    ),
+    examples=(
+        ("A management cluster with KubeVirt", "sudo {prog} local up"),
+        ("Only an API server, for tests", "{prog} local up --name test --profile api"),
+    ),
+    flags=(
+        NAME,
+        Flag(
+            "profile",
+            "string",
+            "kubevirt",
+            "how much to bring up (default of an existing cluster: its own)",
+            choices=("api", "cluster", "kubevirt"),
+        ),
+        Flag("from", "string", "", "take binaries and images from this folder where it holds them", metavar="dir"),
+        Flag("download", "bool", False, "download official builds instead of building from source"),
+    ),
+    handler="hcp.cli.local_up:run",
+)
+
+
+def run(call: Call) -> int:
+    from pathlib import Path
+
+    from hcp.cli.terminal import note
+    from hcp.local.report import summary
+    from hcp.local.up import Wish, up
+
+    wish = Wish(
+        call.text("name"),
+        call.text("profile") if call.changed("profile") else None,
+        Path(call.text("from")).resolve() if call.text("from") else None,
+        call.switch("download"),
+    )
+    outcome = up(wish, note)
+    print(summary(outcome))
+    return 0

@@ -1,0 +1,131 @@
+"""CoreDNS: cluster names, the registry's name, and every apps domain by rule."""
+
+from __future__ import annotations
+
+from hcp.local.addons.objects import (
+    Object,
+    account,
+    cluster_role,
+    cluster_role_binding,
+    config_map,
+    rule,
+    service_account,
+    workload,
+)
+from hcp.local.addresses import DNS_ZONE, REGISTRY_HOST, Addresses
+
+NAMESPACE = "kube-system"
+LABELS = {"k8s-app": "kube-dns"}
+
+
+def corefile(plan: Addresses, *, forward: bool) -> str:
+    """The apps domain carries its address in its name, so no cluster has to know another one's."""
+    zone = DNS_ZONE.replace(".", r"\.")
+    pattern = rf"(^|.*\.)apps\.(?P<a>\d+)-(?P<b>\d+)-(?P<c>\d+)-(?P<d>\d+)\.{zone}\.$"
+    address = "{{ .Group.a }}.{{ .Group.b }}.{{ .Group.c }}.{{ .Group.d }}"
+    outside = "    forward . /etc/resolv.conf\n" if forward else ""
+    return f"""\
+.:53 {{
+    errors
+    health :8080 {{
+        lameduck 2s
+    }}
+    ready :8181
+    template IN A {DNS_ZONE} {{
+        match "{pattern}"
+        answer "{{{{ .Name }}}} 60 IN A {address}"
+        fallthrough
+    }}
+    template IN AAAA {DNS_ZONE} {{
+        rcode NOERROR
+    }}
+    hosts {{
+        {plan.node} {REGISTRY_HOST}
+        fallthrough
+    }}
+    kubernetes cluster.local in-addr.arpa ip6.arpa {{
+        pods insecure
+        fallthrough in-addr.arpa ip6.arpa
+        ttl 30
+    }}
+    prometheus :9153
+{outside}    cache 30
+    loadbalance
+}}
+"""
+
+
+def objects(plan: Addresses, image: str, *, forward: bool) -> list[Object]:
+    text = corefile(plan, forward=forward)
+    return [
+        service_account("coredns", NAMESPACE),
+        cluster_role(
+            "system:coredns",
+            [
+                rule([""], ["services", "pods", "namespaces"], ["list", "watch"]),
+                rule(["discovery.k8s.io"], ["endpointslices"], ["list", "watch"]),
+            ],
+        ),
+        cluster_role_binding("system:coredns", "system:coredns", account("coredns", NAMESPACE)),
+        config_map("coredns", NAMESPACE, {"Corefile": text}),
+        _deployment(image, text),
+        _service(plan),
+    ]
+
+
+def _deployment(image: str, text: str) -> Object:
+    import hashlib
+
+    container: Object = {
+        "name": "coredns",
+        "image": image,
+        "args": ["-conf", "/etc/coredns/Corefile"],
+        "ports": [
+            {"name": "dns", "containerPort": 53, "protocol": "UDP"},
+            {"name": "dns-tcp", "containerPort": 53, "protocol": "TCP"},
+            {"name": "metrics", "containerPort": 9153, "protocol": "TCP"},
+        ],
+        "readinessProbe": {"httpGet": {"path": "/ready", "port": 8181}, "periodSeconds": 1},
+        "livenessProbe": {"httpGet": {"path": "/health", "port": 8080}, "initialDelaySeconds": 30},
+        "resources": {"requests": {"cpu": "20m", "memory": "30Mi"}, "limits": {"memory": "200Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
+        "volumeMounts": [{"name": "config", "mountPath": "/etc/coredns", "readOnly": True}],
+    }
+    pod: Object = {
+        "serviceAccountName": "coredns",
+        "priorityClassName": "system-cluster-critical",
+        "dnsPolicy": "Default",
+        "tolerations": [{"operator": "Exists"}],
+        "securityContext": {
+            "runAsNonRoot": True,
+            "seccompProfile": {"type": "RuntimeDefault"},
+            "sysctls": [{"name": "net.ipv4.ip_unprivileged_port_start", "value": "0"}],
+        },
+        "containers": [container],
+        "volumes": [{"name": "config", "configMap": {"name": "coredns"}}],
+    }
+    made = workload("Deployment", "coredns", NAMESPACE, LABELS, pod)
+    # A changed Corefile must reach the pod; the reload plugin would take half a minute to notice.
+    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+    made["spec"]["template"]["metadata"]["annotations"] = {"hcp.local/config": digest}
+    return made
+
+
+def _service(plan: Addresses) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "kube-dns", "namespace": NAMESPACE, "labels": LABELS},
+        "spec": {
+            "clusterIP": plan.dns,
+            "selector": LABELS,
+            "ports": [
+                {"name": "dns", "port": 53, "protocol": "UDP", "targetPort": 53},
+                {"name": "dns-tcp", "port": 53, "protocol": "TCP", "targetPort": 53},
+            ],
+        },
+    }

@@ -1,0 +1,102 @@
+"""local-path-provisioner: volumes are folders on the node; its class is the default one."""
+
+from __future__ import annotations
+
+import json
+
+from hcp.local.addons.objects import (
+    Object,
+    account,
+    cluster_role,
+    cluster_role_binding,
+    config_map,
+    namespace,
+    rule,
+    service_account,
+    workload,
+)
+
+NAMESPACE = "local-path-storage"
+CLASS = "local-path"
+PROVISIONER = "rancher.io/local-path"
+FOLDER = "/var/lib/storage"
+_SETUP = '#!/bin/sh\nset -eu\nmkdir -m 0777 -p "$VOL_DIR"\n'
+_TEARDOWN = '#!/bin/sh\nset -eu\nrm -rf "$VOL_DIR"\n'
+
+
+def objects(image: str, helper: str) -> list[Object]:
+    return [
+        namespace(NAMESPACE),
+        service_account("local-path-provisioner", NAMESPACE),
+        cluster_role(
+            "local-path-provisioner",
+            [
+                rule([""], ["nodes", "persistentvolumeclaims", "configmaps", "pods/log"], ["get", "list", "watch"]),
+                rule([""], ["persistentvolumes"], ["get", "list", "watch", "create", "patch", "update", "delete"]),
+                rule([""], ["pods"], ["get", "list", "watch", "create", "patch", "update", "delete"]),
+                rule([""], ["events"], ["create", "patch"]),
+                rule(["", "coordination.k8s.io"], ["endpoints", "leases"], ["get", "create", "patch", "update"]),
+                rule(["storage.k8s.io"], ["storageclasses"], ["get", "list", "watch"]),
+            ],
+        ),
+        cluster_role_binding(
+            "local-path-provisioner", "local-path-provisioner", account("local-path-provisioner", NAMESPACE)
+        ),
+        config_map("local-path-config", NAMESPACE, _configuration(helper)),
+        _deployment(image, helper),
+        {
+            "apiVersion": "storage.k8s.io/v1",
+            "kind": "StorageClass",
+            "metadata": {"name": CLASS, "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+            "provisioner": PROVISIONER,
+            "volumeBindingMode": "WaitForFirstConsumer",
+            "reclaimPolicy": "Delete",
+        },
+    ]
+
+
+def _configuration(helper: str) -> dict[str, str]:
+    pod = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "helper-pod"},
+        "spec": {
+            "priorityClassName": "system-node-critical",
+            "tolerations": [{"operator": "Exists"}],
+            "automountServiceAccountToken": False,
+            "terminationGracePeriodSeconds": 0,
+            "containers": [{"name": "helper-pod", "image": helper, "imagePullPolicy": "IfNotPresent"}],
+        },
+    }
+    paths = {"nodePathMap": [{"node": "DEFAULT_PATH_FOR_NON_LISTED_NODES", "paths": [FOLDER]}]}
+    return {
+        "config.json": json.dumps(paths),
+        "setup": _SETUP,
+        "teardown": _TEARDOWN,
+        "helperPod.yaml": json.dumps(pod),
+    }
+
+
+def _deployment(image: str, helper: str) -> Object:
+    container: Object = {
+        "name": "local-path-provisioner",
+        "image": image,
+        "args": [
+            "start",
+            "--config=/etc/config/config.json",
+            f"--helper-image={helper}",
+            f"--provisioner-name={PROVISIONER}",
+            "--worker-threads=8",
+        ],
+        "env": [{"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}],
+        "resources": {"requests": {"cpu": "10m", "memory": "30Mi"}},
+        "volumeMounts": [{"name": "config", "mountPath": "/etc/config/", "readOnly": True}],
+    }
+    pod: Object = {
+        "serviceAccountName": "local-path-provisioner",
+        "priorityClassName": "system-cluster-critical",
+        "tolerations": [{"operator": "Exists"}],
+        "containers": [container],
+        "volumes": [{"name": "config", "configMap": {"name": "local-path-config"}}],
+    }
+    return workload("Deployment", "local-path-provisioner", NAMESPACE, {"app": "local-path-provisioner"}, pod)

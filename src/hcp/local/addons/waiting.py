@@ -1,0 +1,165 @@
+"""Waiting until what was applied really works, and saying what is missing when it does not."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from hcp.errors import HcpError
+from hcp.kube import Client
+from hcp.kube.errors import ApiError, NotFound
+from hcp.kube.resources import NODES, PODS, resource_for
+from hcp.local.addons.objects import Object
+from hcp.local.spec import Spec
+
+CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
+WORKLOADS = ("Deployment", "DaemonSet", "StatefulSet")
+_PERIOD = 0.25
+_PATIENCE = 300.0
+
+
+async def until(
+    check: Callable[[], Awaitable[bool]], patience: float, failure: Callable[[], Awaitable[HcpError]]
+) -> None:
+    """Asks again and again; raises what `failure` says when patience ends."""
+    end = time.monotonic() + patience
+    while not await check():
+        if time.monotonic() > end:
+            raise await failure()
+        await asyncio.sleep(_PERIOD)
+
+
+async def label_node(client: Client, spec: Spec) -> None:
+    """The kubelet may not give itself this label, and virt-operator only runs where it is."""
+
+    async def registered() -> bool:
+        try:
+            await client.patch(NODES, spec.node_name, None, {"metadata": {"labels": {CONTROL_PLANE_LABEL: ""}}})
+        except NotFound:
+            return False
+        return True
+
+    async def failure() -> HcpError:
+        return HcpError(
+            "The kubelet did not register its node",
+            hint=f"hcp local logs kubelet --name {spec.name} says why; running up again continues",
+        )
+
+    await until(registered, 60.0, failure)
+
+
+async def node_ready(client: Client, spec: Spec) -> None:
+    seen: dict[str, Any] = {}
+
+    async def ready() -> bool:
+        seen.update(await client.get(NODES, spec.node_name))
+        return is_node_ready(seen)
+
+    async def failure() -> HcpError:
+        conditions = seen.get("status", {}).get("conditions", [])
+        said = next((item.get("message", "") for item in conditions if item["type"] == "Ready"), "")
+        return HcpError(
+            f"Node {spec.node_name} did not become Ready",
+            cause=said or None,
+            hint=f"hcp local logs kubelet --name {spec.name} says more",
+        )
+
+    await until(ready, 120.0, failure)
+
+
+def is_node_ready(node: Object) -> bool:
+    conditions = node.get("status", {}).get("conditions", [])
+    return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)
+
+
+def is_ready(obj: Object) -> bool:
+    """Whether a workload runs the newest template everywhere it should."""
+    status, spec = obj.get("status", {}), obj.get("spec", {})
+    if status.get("observedGeneration", 0) < obj["metadata"].get("generation", 0):
+        return False
+    if obj["kind"] == "DaemonSet":
+        wanted = status.get("desiredNumberScheduled", 0)
+        return bool(wanted > 0 and status.get("numberReady", 0) >= wanted <= status.get("updatedNumberScheduled", 0))
+    wanted = spec.get("replicas", 1)
+    return bool(status.get("readyReplicas", 0) >= wanted <= status.get("updatedReplicas", 0))
+
+
+async def definitions_served(client: Client, wanted: list[Object]) -> None:
+    """A kind can be used a moment after its definition was accepted."""
+
+    async def served() -> bool:
+        for obj in wanted:
+            live = await client.get(resource_for(obj), obj["metadata"]["name"])
+            conditions = live.get("status", {}).get("conditions", [])
+            if not any(item["type"] == "Established" and item["status"] == "True" for item in conditions):
+                return False
+        return True
+
+    async def failure() -> HcpError:
+        return HcpError("The API server does not serve a kind although its definition was accepted")
+
+    if wanted:
+        await until(served, 60.0, failure)
+
+
+async def wait_ready(client: Client, wanted: list[Object], say: Callable[[str], None]) -> None:
+    """Until every workload among the objects is ready."""
+    await asyncio.gather(*(_workload(client, obj, say) for obj in wanted if obj["kind"] in WORKLOADS))
+
+
+async def _workload(client: Client, obj: Object, say: Callable[[str], None]) -> None:
+    name, ns = obj["metadata"]["name"], obj["metadata"]["namespace"]
+
+    async def ready() -> bool:
+        try:
+            return is_ready(await client.get(resource_for(obj), name, ns))
+        except NotFound:
+            return False
+
+    async def failure() -> HcpError:
+        return HcpError(
+            f"{obj['kind']} {ns}/{name} did not become ready",
+            cause=await pod_trouble(client, ns, obj["spec"]["selector"]["matchLabels"]),
+            hint="Running up again continues.",
+        )
+
+    await until(ready, _PATIENCE, failure)
+    say(f"  {name} is ready")
+
+
+async def pod_trouble(client: Client, ns: str, labels: dict[str, str]) -> str | None:
+    """What keeps the pods of a workload from running, in the words of the kubelet or the scheduler."""
+    selector = ",".join(f"{key}={value}" for key, value in labels.items())
+    try:
+        pods = await client.list(PODS, ns, labels=selector)
+    except ApiError as error:
+        return str(error)
+    for pod in pods:
+        status = pod.get("status", {})
+        for container in (*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])):
+            state = container.get("state", {})
+            waiting = state.get("waiting") or container.get("lastState", {}).get("terminated") or {}
+            if waiting.get("reason"):
+                return f"{waiting['reason']}: {waiting.get('message', '')}"[:400]
+        for condition in status.get("conditions", []):
+            if condition["status"] != "True" and condition.get("message"):
+                return str(condition["message"])[:400]
+    return "no pod exists" if not pods else None
+
+
+async def all_ready(client: Client, spec: Spec, wanted: list[Object]) -> bool:
+    """A quick look without waiting."""
+    try:
+        found = await asyncio.gather(
+            client.get(NODES, spec.node_name),
+            *(
+                client.get(resource_for(obj), obj["metadata"]["name"], obj["metadata"]["namespace"])
+                for obj in wanted
+                if obj["kind"] in WORKLOADS
+            ),
+        )
+    except NotFound:
+        return False
+    return is_node_ready(found[0]) and all(is_ready(obj) for obj in found[1:])

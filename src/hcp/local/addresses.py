@@ -1,0 +1,74 @@
+"""Which addresses embedded cluster number i uses.
+
+Every range is a function of the number, so two clusters can never overlap and a name that carries an address
+(the apps domain) can be answered by rule in any of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MAX_CLUSTERS = 32
+REGISTRY_HOST = "registry.hcp.test"
+REGISTRY_PORT = 5000
+REGISTRY = f"{REGISTRY_HOST}:{REGISTRY_PORT}"
+DNS_ZONE = "hcp.test"
+ALL_NODES = "10.88.0.0/16"
+
+
+@dataclass(frozen=True)
+class Addresses:
+    """The address plan of one cluster that has a node."""
+
+    number: int
+
+    @property
+    def host(self) -> str:
+        """Our end of the veth pair on the machine."""
+        return f"10.88.{self.number}.1"
+
+    @property
+    def node(self) -> str:
+        return f"10.88.{self.number}.2"
+
+    @property
+    def link_range(self) -> str:
+        return f"10.88.{self.number}.0/24"
+
+    @property
+    def link(self) -> str:
+        """Name of the machine's end of the veth pair."""
+        return f"hcp{self.number}"
+
+    @property
+    def load_balancers(self) -> str:
+        return f"10.88.{self.number}.64/26"
+
+    @property
+    def router(self) -> str:
+        """The first LoadBalancer address, kept for the router."""
+        return f"10.88.{self.number}.64"
+
+    @property
+    def pods(self) -> str:
+        return f"10.{160 + self.number}.0.0/16"
+
+    @property
+    def pod_gateway(self) -> str:
+        return f"10.{160 + self.number}.0.1"
+
+    @property
+    def services(self) -> str:
+        return f"10.{192 + self.number}.0.0/16"
+
+    @property
+    def kubernetes_service(self) -> str:
+        return f"10.{192 + self.number}.0.1"
+
+    @property
+    def dns(self) -> str:
+        return f"10.{192 + self.number}.0.10"
+
+    @property
+    def apps_domain(self) -> str:
+        return f"apps.{self.router.replace('.', '-')}.{DNS_ZONE}"

@@ -1,0 +1,79 @@
+"""`python -m hcp.local.inside STATE_FOLDER`: makes the namespaces and becomes the supervisor in them.
+
+Started by `up`, which holds two pipes: on one we tell the pid of the new process 1, on the other we wait until the
+network link is in place. When `up` dies in between, the pipe closes and nothing stays.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from hcp.local import mounts, syscalls
+from hcp.local.layout import Layout
+
+_SYSCTLS = {
+    "net/ipv4/ip_forward": "1",
+    "net/ipv4/conf/all/rp_filter": "0",
+    "net/ipv4/conf/default/rp_filter": "0",
+    "net/ipv4/conf/all/route_localnet": "1",
+    "net/ipv4/ip_unprivileged_port_start": "0",
+    "net/bridge/bridge-nf-call-iptables": "1",
+    "net/ipv6/conf/all/disable_ipv6": "1",
+    "net/netfilter/nf_conntrack_tcp_be_liberal": "1",
+}
+
+
+def main() -> None:
+    layout = Layout(Path(sys.argv[1]))
+    tell, wait = int(sys.argv[2]), int(sys.argv[3])
+    facts = json.loads((layout.run / "inside.json").read_text())
+    syscalls.unshare(
+        syscalls.CLONE_NEWNS
+        | syscalls.CLONE_NEWPID
+        | syscalls.CLONE_NEWNET
+        | syscalls.CLONE_NEWUTS
+        | syscalls.CLONE_NEWIPC
+    )
+    child = os.fork()
+    if child:
+        os.write(tell, f"{child}\n".encode())
+        os._exit(0)
+    os.close(tell)
+    if os.read(wait, 1) != b"1":
+        os._exit(1)
+    os.close(wait)
+    syscalls.set_hostname(facts["hostname"])
+    mounts.build(layout, [Path(path) for path in facts["keep"]], kvm=facts["kvm"])
+    _network(facts)
+    os.chdir("/")
+    os.umask(0o022)
+    environment = {**os.environ, **facts["env"]}
+    os.execve(facts["argv"][0], facts["argv"], environment)  # noqa: S606
+
+
+def _network(facts: dict[str, str]) -> None:
+    _ip("link", "set", "lo", "up")
+    _ip("address", "add", f"{facts['node']}/24", "dev", "eth0")
+    _ip("link", "set", "eth0", "up")
+    _ip("route", "add", "default", "via", facts["gateway"])
+    # Whatever of the range no Service has is ours: a closed port then says so at once instead of nothing.
+    _ip("route", "add", "local", facts["loadBalancers"], "dev", "lo")
+    for name, value in _SYSCTLS.items():
+        path = Path("/proc/sys") / name
+        if path.exists():
+            path.write_text(value)
+
+
+def _ip(*arguments: str) -> None:
+    done = subprocess.run(["ip", *arguments], check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f"ip {' '.join(arguments)}: {done.stderr.strip()}", file=sys.stderr, flush=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

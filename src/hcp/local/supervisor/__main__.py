@@ -1,0 +1,116 @@
+"""`python -m hcp.local.supervisor STATE_FOLDER`"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from hcp.local.processes import read
+from hcp.local.supervisor.child import Child
+from hcp.local.supervisor.logs import RotatingLog
+from hcp.local.supervisor.reaper import Reaper
+
+
+class Supervisor:
+    """All processes of one cluster and the socket where commands ask about them."""
+
+    def __init__(self, state: Path) -> None:
+        self.state = state
+        self.began = time.time()
+        self.children: dict[str, Child] = {}
+        self.tasks: set[asyncio.Task[None]] = set()
+        self.reaper = Reaper()
+        self.stopping = asyncio.Event()
+        self.changes = asyncio.Condition()
+        self.version = 0
+
+    async def run(self) -> None:
+        self.reaper.install()
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self.stopping.set)
+        loop.add_signal_handler(signal.SIGHUP, self._load)
+        self._load()
+        socket = self.state / "run" / "control.sock"
+        socket.unlink(missing_ok=True)
+        # A Unix socket's path may have at most 107 bytes; a state folder may be deeper than that.
+        os.chdir(socket.parent)
+        server = await asyncio.start_unix_server(self._serve, socket.name)
+        await self.stopping.wait()
+        server.close()
+        await self._stop_all()
+        socket.unlink(missing_ok=True)
+
+    def _load(self) -> None:
+        """Starts what is new in the order sheet. What runs already is left alone."""
+        for spec in read(self.state / "run" / "processes.json"):
+            if spec.name in self.children:
+                continue
+            log = RotatingLog(self.state / "logs" / f"{spec.name}.log")
+            child = Child(spec, self.reaper, log, self._changed)
+            self.children[spec.name] = child
+            task = asyncio.create_task(child.run([self.children[name] for name in spec.after]))
+            self.tasks.add(task)
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self.tasks.discard(task)
+        if not task.cancelled() and task.exception() is not None:
+            print(f"supervisor: {task.exception()!r}", file=sys.stderr, flush=True)
+
+    def _changed(self) -> None:
+        self.version += 1
+        task = asyncio.ensure_future(self._notify())
+        self.tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    async def _notify(self) -> None:
+        async with self.changes:
+            self.changes.notify_all()
+
+    async def _stop_all(self) -> None:
+        """In reverse order, so that nothing loses what it depends on while it still writes."""
+        for child in reversed(self.children.values()):
+            await child.stop()
+
+    def facts(self) -> dict[str, Any]:
+        return {
+            "began": self.began,
+            "version": self.version,
+            "stopping": self.stopping.is_set(),
+            "processes": [child.facts() for child in self.children.values()],
+        }
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One JSON request per line: {"do": "facts" | "stop" | "watch", "version": n}."""
+        with contextlib.suppress(OSError, ValueError, asyncio.IncompleteReadError):
+            request = json.loads(await reader.readline())
+            if request["do"] == "stop":
+                self.stopping.set()
+            elif request["do"] == "reload":
+                self._load()
+            elif request["do"] == "watch":
+                with contextlib.suppress(TimeoutError):
+                    await asyncio.wait_for(self._newer(int(request["version"])), float(request["seconds"]))
+            writer.write(json.dumps(self.facts()).encode() + b"\n")
+            await writer.drain()
+        writer.close()
+
+    async def _newer(self, version: int) -> None:
+        async with self.changes:
+            await self.changes.wait_for(lambda: self.version > version)
+
+
+def main() -> None:
+    asyncio.run(Supervisor(Path(sys.argv[1])).run())
+
+
+if __name__ == "__main__":
+    main()
