@@ -31,7 +31,6 @@ def clean(store: Store, registry: Registry, *, everything: bool = False, names: 
                 if mine:
                     _note(freed, f"artifact {name}", store.artifact(name, key))
                     store.discard(name, key)
-                    (store.root / "verified" / f"{name}-{key}.json").unlink(missing_ok=True)
     if not names:
         _clean_leftovers(store, freed)
     return freed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,31 +50,30 @@ class BuildContext:
     ) -> bytes:
         """Runs a tool. Its output goes to the component's log; with `capture` stdout is returned instead."""
         words = [str(word) for word in argv]
+        if shutil.which(words[0]) is None:
+            raise HcpError(
+                f"Building {self.component.name} needs the program {words[0]}",
+                hint=f"Install {words[0]} and run the command again.",
+            )
         with self.log.open("ab") as log:
             log.write(f"\n$ {' '.join(words)}\n".encode())
             log.flush()
-            try:
-                done = subprocess.run(
-                    words,
-                    cwd=cwd or self.scratch,
-                    env={**os.environ, **(env or {})},
-                    input=input_bytes,
-                    stdin=subprocess.DEVNULL if input_bytes is None else None,
-                    stdout=subprocess.PIPE if capture else log,
-                    stderr=log,
-                    check=False,
-                )
-            except FileNotFoundError as error:
-                raise HcpError(
-                    f"Building {self.component.name} needs the program {words[0]}",
-                    cause=str(error),
-                    hint=f"Install {words[0]} and run the command again.",
-                ) from error
+            done = subprocess.run(
+                [*_dies_with_us(), *words],
+                cwd=cwd or self.scratch,
+                env={**os.environ, **(env or {})},
+                input=input_bytes,
+                stdin=subprocess.DEVNULL if input_bytes is None else None,
+                stdout=subprocess.PIPE if capture else log,
+                stderr=log,
+                check=False,
+            )
         if done.returncode != 0:
+            tail = self.log_tail()
             raise HcpError(
                 f"Building {self.component.name} failed: {Path(words[0]).name} ended with code {done.returncode}",
-                cause="\n" + self.log_tail(),
-                hint=f"The whole log is in {self.log}",
+                cause="\n" + tail,
+                hint=f"{_advice(tail)}The whole log is in {self.log}",
             )
         return done.stdout if capture else b""
 
@@ -94,3 +94,23 @@ class BuildContext:
         Returns the version of each package.
         """
         return debian.unpack(packages, into, self)
+
+
+def _dies_with_us() -> list[str]:
+    """Words before a command that end it when we are killed: an orphan would write into the next run's folder."""
+    return ["setpriv", "--pdeathsig", "KILL", "--"] if shutil.which("setpriv") else []
+
+
+_ADVICE = {
+    ("no space left on device", "disk quota exceeded"): "The disk is full: `hcp payload clean` frees leftovers. ",
+    ("dial tcp", "no such host", "temporary failure resolving", "could not resolve", "connection refused"): (
+        "A server could not be reached: check the network (Go modules: GOPROXY), give ready files with --from DIR, "
+        "or build on another machine and use `hcp payload import`. "
+    ),
+}
+
+
+def _advice(log: str) -> str:
+    """What to do about the troubles that have nothing to do with the component itself."""
+    text = log.lower()
+    return next((advice for signs, advice in _ADVICE.items() if any(sign in text for sign in signs)), "")

@@ -9,12 +9,15 @@ from pathlib import Path
 
 from hcp.errors import HcpError
 from hcp.payload import download, godrop
+from hcp.payload.cleaning import human_size
 from hcp.payload.component import Component
 from hcp.payload.context import BuildContext
 from hcp.payload.fromdir import take_from
 from hcp.payload.progress import Progress
 from hcp.payload.registry import Registry, default_registry
 from hcp.payload.store import Store
+
+_SPACE = 4 << 30
 
 
 class Engine:
@@ -53,10 +56,21 @@ class Engine:
         with self.progress:
             self.progress.plan([component.name for component in missing])
             with self.store.lock("go-modules", shared=True):
+                self._need_space()
                 for component in missing:
                     self._make(component)
             godrop.drop_modules(self.store)
         return {name: self._present(name) for name in wanted}
+
+    def _need_space(self) -> None:
+        """Stops before a build that cannot end well; the largest component needs about this much on its way."""
+        free = shutil.disk_usage(self.store.root).free
+        if free < _SPACE:
+            raise HcpError(
+                f"The disk of {self.store.root} has only {human_size(free)} left, and building takes up to "
+                f"{human_size(_SPACE)}",
+                hint="Free some space (`hcp payload clean` removes leftovers), or point XDG_CACHE_HOME elsewhere.",
+            )
 
     def _missing(self, wanted: list[str]) -> list[Component]:
         """What has to be made, dependencies first. Below a finished component nothing is looked at."""

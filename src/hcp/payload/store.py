@@ -58,17 +58,22 @@ class Store:
         path = self.artifact(name, key)
         if not path.is_dir():
             return None, None
-        memo = self.root / "verified" / f"{name}-{key}.json"
+        memo = self._memo(name, key)
         try:
-            now = fingerprint(path)
-            if memo.is_file() and memo.read_text() == now:
+            if memo.is_file() and memo.read_text() == fingerprint(path):
                 return path, None
             verify(path, name, key)
         except (DamagedError, OSError, ValueError) as error:
             return None, str(error)
-        with suppress(OSError):  # a read-only cache is still a good cache
-            _write_atomically(memo, now)
+        self._remember(path, name, key)
         return path, None
+
+    def _memo(self, name: str, key: str) -> Path:
+        return self.root / "verified" / f"{name}-{key}"
+
+    def _remember(self, path: Path, name: str, key: str) -> None:
+        with suppress(OSError):  # a read-only cache is still a good cache
+            _write_atomically(self._memo(name, key), fingerprint(path))
 
     def metadata(self, name: str, key: str) -> dict[str, Any]:
         return read_metadata(self.artifact(name, key))
@@ -77,7 +82,9 @@ class Store:
         """Turns a staging directory into the artifact: checksums, read-only, one rename."""
         seal(staging, {"component": name, "key": key, **facts})
         self.discard(name, key)
-        return self.adopt(staging, name, key)
+        path = self.adopt(staging, name, key)
+        self._remember(path, name, key)
+        return path
 
     def adopt(self, sealed: Path, name: str, key: str) -> Path:
         """Gives a sealed directory its final name."""
@@ -95,6 +102,7 @@ class Store:
             doomed.parent.mkdir(parents=True, exist_ok=True)
             path.rename(doomed)
             shutil.rmtree(doomed, ignore_errors=True)
+            self._memo(name, key).unlink(missing_ok=True)
 
     @contextmanager
     def lock(self, name: str, *, shared: bool = False, wait: bool = True) -> Iterator[bool]:

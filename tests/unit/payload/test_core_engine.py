@@ -188,3 +188,26 @@ def test_a_cache_that_cannot_be_written_is_said(workshop: Workshop, tmp_path: Pa
     workshop.add("tool")
     with pytest.raises(HcpError, match="cannot be written"):
         workshop.engine().ensure(["tool"])
+
+
+def test_a_full_disk_is_noticed_before_the_build(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = type("usage", (), {"free": 1 << 30})
+    monkeypatch.setattr("hcp.payload.engine.shutil.disk_usage", lambda path: usage)
+    workshop.add("tool")
+    with pytest.raises(HcpError, match=r"has only 1\.0 GiB left"):
+        workshop.engine().ensure(["tool"])
+    assert workshop.built == []
+
+
+@pytest.mark.parametrize(
+    ("output", "advice"),
+    [("dial tcp: lookup proxy.golang.org: no such host", "could not be reached"), ("No space left on device", "full")],
+)
+def test_common_troubles_come_with_advice(workshop: Workshop, output: str, advice: str) -> None:
+    def build(ctx: BuildContext) -> None:
+        ctx.run(["sh", "-c", f"echo '{output}'; exit 1"])
+
+    workshop.add("tool", during=build)
+    with pytest.raises(HcpError) as caught:
+        workshop.engine().ensure(["tool"])
+    assert advice in (caught.value.hint or "")
