@@ -1,1 +1,15 @@
-"""Reading a release image: components, versions, boot disk."""
+"""Reading a release: components, versions, boot disk."""
+
+from hcp.release.errors import MissingComponent, NotARelease, ReleaseError
+from hcp.release.reading import BOOT_IMAGES, IMAGE_REFERENCES, Release, parse, read
+
+__all__ = [
+    "BOOT_IMAGES",
+    "IMAGE_REFERENCES",
+    "MissingComponent",
+    "NotARelease",
+    "Release",
+    "ReleaseError",
+    "parse",
+    "read",
+]

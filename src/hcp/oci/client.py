@@ -1,0 +1,271 @@
+"""Reading images from registries, through mirrors, checked by digest."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import tempfile
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self, TypeVar
+
+from hcp.oci import errors, layers
+from hcp.oci.auth import Auths
+from hcp.oci.cache import LruCache
+from hcp.oci.mirrors import Mirror, candidates
+from hcp.oci.reference import Reference
+from hcp.oci.transport import RegistryTransport
+from hcp.oci.trust import Trust
+
+T = TypeVar("T")
+INDEX_TYPES = frozenset(
+    {"application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json"}
+)
+MANIFEST_TYPES = (
+    "application/vnd.oci.image.manifest.v1+json",
+    "application/vnd.docker.distribution.manifest.v2+json",
+)
+ACCEPT = ", ".join((*MANIFEST_TYPES, *sorted(INDEX_TYPES)))
+CACHE_BYTES = 64 << 20
+# How long a tag is believed to mean the same image.
+TAG_SECONDS = 300.0
+RETRIES = 3
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """An image manifest, the digest it has, and the place it was found at."""
+
+    digest: str
+    body: Mapping[str, Any]
+    found_at: Reference
+
+    @property
+    def layers(self) -> list[Mapping[str, Any]]:
+        return list(self.body.get("layers") or ())
+
+
+class RegistryClient:
+    """Reads images with one pull secret, one set of mirrors and one set of trusted CAs."""
+
+    def __init__(
+        self,
+        auths: Mapping[str, Any] | Auths | None = None,
+        ca_pem: str | bytes | None = None,
+        mirrors: Iterable[Mirror] = (),
+        *,
+        trust: Trust | None = None,
+        plain_http: Collection[str] = (),
+        platform: tuple[str, str] = ("linux", "amd64"),
+    ) -> None:
+        """`trust` replaces `ca_pem` when registries have their own CAs; `plain_http` names registries without TLS."""
+        known = auths if isinstance(auths, Auths) else Auths(auths)
+        self._transport = RegistryTransport(known, trust or Trust(ca_pem), plain_http)
+        self._mirrors = tuple(mirrors)
+        self._platform = platform
+        self._blobs: LruCache[bytes] = LruCache(CACHE_BYTES, len)
+        self._manifests: LruCache[Manifest] = LruCache(512, lambda _: 1)
+        self._raw: LruCache[tuple[Reference, bytes]] = LruCache(64, lambda _: 1)
+        self._tags: dict[str, tuple[float, str]] = {}
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+    async def digest(self, ref: Reference | str) -> str:
+        """The digest a reference means, of the list if it is one for many platforms; tags are remembered shortly."""
+        ref = _parse(ref)
+        if ref.digest:
+            return ref.digest
+        known = self._tags.get(str(ref))
+        if known is not None and time.monotonic() < known[0]:
+            return known[1]
+        place, raw = await self._anywhere(ref, self._raw_manifest)
+        digest = _sha256(raw)
+        self._raw.put((ref.name, digest), (place.with_digest(digest), raw))
+        self._tags[str(ref)] = (time.monotonic() + TAG_SECONDS, digest)
+        return digest
+
+    async def manifest(self, ref: Reference | str) -> Manifest:
+        """The manifest for our platform; of a list the fitting entry."""
+        ref = _parse(ref)
+        digest = await self.digest(ref)
+        known = self._manifests.get((ref.name, digest))
+        if known is None:
+            known = await self._manifest(ref.with_digest(digest))
+            self._manifests.put((ref.name, digest), known)
+        return known
+
+    async def config(self, ref: Reference | str) -> dict[str, Any]:
+        """The image's configuration: entrypoint, labels, architecture."""
+        ref = _parse(ref)
+        manifest = await self.manifest(ref)
+        raw = await self.blob(ref, str((manifest.body.get("config") or {}).get("digest") or ""))
+        return _json(ref, raw)
+
+    async def blob(self, ref: Reference | str, digest: str) -> bytes:
+        """A small blob in memory, checked. For layers use `open_blob` or `stream`."""
+        ref = _parse(ref)
+        known = self._blobs.get(digest)
+        if known is None:
+            with await self.open_blob(ref, digest) as file:
+                known = await asyncio.to_thread(file.read)
+            self._blobs.put(digest, known)
+        return known
+
+    async def stream(self, ref: Reference | str, digest: str, start: int = 0) -> AsyncIterator[bytes]:
+        """The bytes of a blob from `start` on, unchecked, from the place where the manifest was found."""
+        place = (await self.manifest(ref)).found_at
+        async for chunk in self._stream(place, digest, start):
+            yield chunk
+
+    async def open_blob(self, ref: Reference | str, digest: str) -> IO[bytes]:
+        """A blob as a temporary file, checked; a connection that breaks is continued where it broke."""
+        ref = _parse(ref)
+        file: IO[bytes] = await asyncio.to_thread(tempfile.SpooledTemporaryFile, 8 << 20)
+        try:
+            await self._fill(ref, digest, file)
+        except BaseException:
+            file.close()
+            raise
+        return file
+
+    async def save_blob(self, ref: Reference | str, digest: str, path: Path) -> None:
+        """A blob into a file; what is already there of it is not fetched again."""
+        ref = _parse(ref)
+        with await asyncio.to_thread(path.open, "a+b") as file:
+            await self._fill(ref, digest, file)
+
+    async def read_files(
+        self, ref: Reference | str, paths: Iterable[str], *, enough: Collection[str] = ()
+    ) -> dict[str, bytes]:
+        """The named files as the image has them; missing ones are missing in the answer.
+
+        Layers are read from the top. `enough`: once these are found, files still missing are not looked for further
+        down, which spares fetching a big base image for an optional file.
+        """
+        ref = _parse(ref)
+        manifest = await self.manifest(ref)
+        wanted = layers.Search(paths)
+        for layer in reversed(manifest.layers):
+            if wanted.complete or (enough and all(wanted.has(p) for p in enough)):
+                break
+            digest = str(layer.get("digest"))
+            with await self.open_blob(ref, digest) as file:
+                try:
+                    await asyncio.to_thread(wanted.read_layer, file)
+                except layers.Unreadable as exc:
+                    raise errors.broken(str(ref), f"layer {digest}: {exc}") from exc
+        return wanted.found
+
+    # how
+
+    async def _manifest(self, ref: Reference) -> Manifest:
+        known = self._raw.get((ref.name, ref.digest))
+        place, raw = known if known is not None else await self._anywhere(ref, self._raw_manifest)
+        body = _json(ref, raw)
+        if body.get("mediaType") in INDEX_TYPES or "manifests" in body:
+            chosen = self._choose(ref, body)
+            return await self._manifest(ref.with_digest(chosen))
+        if "layers" not in body:
+            raise errors.broken(str(ref), "its manifest has no layers (schema 1 images are not supported)")
+        return Manifest(str(ref.digest), body, place)
+
+    def _choose(self, ref: Reference, index: Mapping[str, Any]) -> str:
+        offered = []
+        for entry in index.get("manifests") or ():
+            platform = entry.get("platform") or {}
+            found = (str(platform.get("os")), str(platform.get("architecture")))
+            if found == self._platform:
+                return str(entry.get("digest"))
+            offered.append("/".join(found))
+        raise errors.UnknownImage(
+            f"The image {ref} has no variant for {'/'.join(self._platform)}",
+            cause=f"it has {', '.join(offered) or 'none'}",
+            hint="Use an image built for this architecture.",
+        )
+
+    async def _raw_manifest(self, place: Reference) -> tuple[Reference, bytes]:
+        async with self._transport.get(place, f"manifests/{place.version}", {"Accept": ACCEPT}) as response:
+            raw = await response.read()
+        if place.digest and _sha256(raw) != place.digest:
+            raise errors.broken(str(place), f"the registry sent {_sha256(raw)} instead")
+        return place, raw
+
+    async def _anywhere(self, ref: Reference, ask: Callable[[Reference], Awaitable[T]]) -> T:
+        """Ask the mirrors in order, then the source; the first that has it wins."""
+        tried: list[tuple[str, errors.ImageError]] = []
+        for place in candidates(ref, self._mirrors):
+            try:
+                return await ask(place)
+            except errors.ImageError as exc:
+                tried.append((place.name, exc))
+        raise errors.most_telling(str(ref), tried)
+
+    async def _stream(self, place: Reference, digest: str, start: int) -> AsyncIterator[bytes]:
+        headers = {"Range": f"bytes={start}-"} if start else {}
+        async with self._transport.get(place, f"blobs/{digest}", headers) as response:
+            skip = start if start and response.status != 206 else 0
+            async for chunk in response.content.iter_any():
+                if skip >= len(chunk):
+                    skip -= len(chunk)
+                    continue
+                yield chunk[skip:]
+                skip = 0
+
+    async def _fill(self, ref: Reference, digest: str, file: IO[bytes]) -> None:
+        """Complete a file to the blob: from where the manifest was, else from the other places that may have it."""
+        algorithm, _, wanted = digest.partition(":")
+        if algorithm not in ("sha256", "sha512"):
+            raise errors.broken(str(ref), f'"{digest}" is no digest')
+        hasher = hashlib.new(algorithm)
+        file.seek(0)
+        while chunk := await asyncio.to_thread(file.read, 1 << 20):
+            hasher.update(chunk)
+        place = (await self.manifest(ref)).found_at
+        others = [c for c in candidates(ref, self._mirrors) if c.name != place.name]
+        tried: list[tuple[str, errors.ImageError]] = []
+        for source in [place] * RETRIES + others:
+            if hasher.hexdigest() == wanted:
+                break
+            try:
+                async for chunk in self._stream(source, digest, file.tell()):
+                    hasher.update(chunk)
+                    file.write(chunk)
+                break
+            except errors.ImageError as exc:
+                tried.append((source.name, exc))
+        else:
+            raise errors.most_telling(str(ref), tried)
+        if hasher.hexdigest() != wanted:
+            raise errors.broken(str(ref), f"a layer has the digest {algorithm}:{hasher.hexdigest()}, not {digest}")
+        file.seek(0)
+
+
+def _parse(ref: Reference | str) -> Reference:
+    return Reference.parse(ref) if isinstance(ref, str) else ref
+
+
+def _sha256(raw: bytes) -> str:
+    return "sha256:" + hashlib.sha256(raw).hexdigest()
+
+
+def _json(ref: Reference, raw: bytes) -> dict[str, Any]:
+    try:
+        parsed = json.loads(raw)
+    except ValueError as exc:
+        raise errors.broken(str(ref), "a document in it is not JSON") from exc
+    if not isinstance(parsed, dict):
+        raise errors.broken(str(ref), "a document in it is no JSON object")
+    return parsed

@@ -1,0 +1,76 @@
+"""Finding files in image layers, top layer first, with whiteouts honoured."""
+
+from __future__ import annotations
+
+import gzip
+import tarfile
+import zlib
+from collections.abc import Iterable
+from typing import IO
+
+_OPAQUE = ".wh..wh..opq"
+_WHITEOUT = ".wh."
+_GZIP = b"\x1f\x8b"
+_ZSTD = b"\x28\xb5\x2f\xfd"
+
+
+class Unreadable(Exception):
+    """A layer that is no tar, or compressed in a way we do not read."""
+
+
+class Search:
+    """Files to find; feed it layers from the top down."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self._asked = {clean(path): path for path in paths}
+        self._open = set(self._asked)
+        self.found: dict[str, bytes] = {}
+
+    @property
+    def complete(self) -> bool:
+        return not self._open
+
+    def has(self, path: str) -> bool:
+        return path in self.found
+
+    def read_layer(self, file: IO[bytes]) -> None:
+        """Take what this layer has; what it deletes is not looked for further down."""
+        gone: set[str] = set()
+        try:
+            with _open_tar(file) as archive:
+                for member in archive:
+                    path = clean(member.name)
+                    if path in self._open and (member.isfile() or member.islnk()):
+                        content = archive.extractfile(member)
+                        if content is not None:
+                            self.found[self._asked[path]] = content.read()
+                            self._open.discard(path)
+                    else:
+                        gone.update(self._hidden(path))
+        except (tarfile.TarError, OSError, EOFError, zlib.error, KeyError) as exc:
+            raise Unreadable(str(exc) or type(exc).__name__) from exc
+        self._open -= gone
+
+    def _hidden(self, path: str) -> Iterable[str]:
+        """Which wanted files a whiteout entry hides in the layers below."""
+        folder, _, name = path.rpartition("/")
+        if not name.startswith(_WHITEOUT):
+            return ()
+        if name == _OPAQUE:
+            return [p for p in self._open if not folder or p.startswith(f"{folder}/")]
+        target = f"{folder}/{name[len(_WHITEOUT) :]}".lstrip("/")
+        return [p for p in self._open if p == target or p.startswith(f"{target}/")]
+
+
+def clean(path: str) -> str:
+    """`./a/b`, `/a/b` and `a/b` are the same file."""
+    return "/".join(part for part in path.split("/") if part not in ("", "."))
+
+
+def _open_tar(file: IO[bytes]) -> tarfile.TarFile:
+    start = file.read(4)
+    file.seek(0)
+    if start.startswith(_ZSTD):
+        raise Unreadable("it is compressed with zstd, only gzip and plain tar can be read")
+    source = gzip.GzipFile(fileobj=file) if start.startswith(_GZIP) else file
+    return tarfile.open(fileobj=source, mode="r:")
