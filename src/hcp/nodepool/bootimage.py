@@ -8,6 +8,7 @@ from typing import Any
 
 from hcp.api.names import GROUP, LABEL_KUBEVIRT_RHCOS
 from hcp.errors import HcpError
+from hcp.ignition.hashes import hash_simple
 from hcp.nodepool.template import root_storage
 
 LABEL_ROLE = f"{GROUP}/kubevirt-boot-image-role"
@@ -54,13 +55,18 @@ def disk_source(image: BootImage, cache_name: str | None, infra_namespace: str) 
     return {"pvc": {"namespace": infra_namespace, "name": cache_name}}
 
 
+def cache_name(uid: str, digest: str) -> str:
+    """Always the same for a pool and an image: a cache deleted by hand comes back without replacing machines."""
+    return f"{ROLE}-{hash_simple(uid + digest)}"
+
+
 def cache_volume(infra_namespace: str, uid: str, platform: Mapping[str, Any], image: BootImage) -> dict[str, Any]:
     """The DataVolume that holds a pool's imported boot disk; not preallocated, small machines have small disks."""
     return {
         "apiVersion": "cdi.kubevirt.io/v1beta1",
         "kind": "DataVolume",
         "metadata": {
-            "generateName": f"{ROLE}-",
+            "name": cache_name(uid, image.digest),
             "namespace": infra_namespace,
             "labels": {LABEL_ROLE: ROLE, LABEL_UID: uid, LABEL_KUBEVIRT_RHCOS: "true"},
             "annotations": {

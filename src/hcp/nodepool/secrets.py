@@ -12,6 +12,7 @@ from typing import Any
 from hcp.api.names import ANNOTATION_IGNITION_TOKEN_EXPIRY, ANNOTATION_NODEPOOL, GROUP, LABEL_CAPI_CLUSTER_NAME
 from hcp.ignition.tokens import Tokens, parse_stamp, stamp
 
+LABEL = f"{GROUP}/nodepool-secret"
 ANNOTATION_CONFIG = f"{GROUP}/ignition-config"
 ANNOTATION_UPGRADE_TYPE = f"{GROUP}/node-pool-upgrade-type"
 ANNOTATION_GENERATED = f"{GROUP}/last-token-generation-time"
@@ -112,7 +113,12 @@ def _secret(
     return {
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": {"name": name, "namespace": namespace, "annotations": dict(annotations), "labels": dict(labels)},
+        "metadata": {
+            "name": name,
+            "namespace": namespace,
+            "annotations": dict(annotations),
+            "labels": {LABEL: "true", **labels},
+        },
         "type": "Opaque",
         "data": {key: base64.b64encode(value.encode()).decode() for key, value in data.items()},
     }

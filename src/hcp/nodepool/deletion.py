@@ -1,0 +1,152 @@
+"""Taking a pool away in order, resumable at any point, also when its hosted cluster is gone already."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from hcp.api.names import FINALIZER, LABEL_INFRA_ID, LABEL_NODEPOOL_NAME, control_plane_namespace
+from hcp.errors import HcpError
+from hcp.ignition.store import LABEL_CONTROL_PLANE
+from hcp.kube import Resource
+from hcp.kube.errors import ApiError, NotFound
+from hcp.kube.resources import (
+    CAPI_CLUSTERS,
+    DATAVOLUMES,
+    KUBEVIRTMACHINES,
+    KUBEVIRTMACHINETEMPLATES,
+    MACHINEDEPLOYMENTS,
+    MACHINEHEALTHCHECKS,
+    MACHINES,
+    MACHINESETS,
+    NODEPOOLS,
+    SECRETS,
+    VIRTUALMACHINES,
+)
+from hcp.kubevirt.infra import Infra
+from hcp.nodepool.bootimage import LABEL_ROLE, LABEL_UID, ROLE
+from hcp.nodepool.scope import Object, Tools
+from hcp.runtime import Result
+
+log = logging.getLogger(__name__)
+_RETRY = 5.0
+_NO_DRAIN = {
+    "machine.cluster.x-k8s.io/exclude-node-draining": "",
+    "machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach": "",
+}
+
+
+async def delete_pool(tools: Tools, pool: Object) -> Result | None:
+    """One step towards no trace of the pool; asks for another pass until there is none."""
+    metadata, spec = pool["metadata"], pool.get("spec") or {}
+    if FINALIZER not in (metadata.get("finalizers") or []):
+        return None
+    key = f"{metadata['namespace']}/{metadata['name']}"
+    cluster = tools.watches.clusters.get(spec.get("clusterName", ""), metadata["namespace"])
+    hosted = control_plane_namespace(metadata["namespace"], spec.get("clusterName", ""))
+    going = cluster is None or bool(cluster["metadata"].get("deletionTimestamp"))
+    await _delete(tools, MACHINEHEALTHCHECKS, metadata["name"], hosted)
+    await _delete(tools, MACHINEDEPLOYMENTS, metadata["name"], hosted)
+    left = [m for m in await _list(tools, MACHINES, hosted) if _annotated(m) == key]
+    if left:
+        if going:
+            await _hurry(tools, left)
+        if not await _list(tools, CAPI_CLUSTERS, hosted):
+            await _release_orphans(tools, pool, hosted, left)
+        return Result(_RETRY)
+    for machine_set in await _list(tools, MACHINESETS, hosted):
+        if _annotated(machine_set) == key:
+            await _delete(tools, MACHINESETS, machine_set["metadata"]["name"], hosted)
+    for template in await _list(tools, KUBEVIRTMACHINETEMPLATES, hosted):
+        if _annotated(template) == key:
+            await _delete(tools, KUBEVIRTMACHINETEMPLATES, template["metadata"]["name"], hosted)
+    for namespace in (hosted, tools.ctx.namespace):
+        for secret in await _pool_secrets(tools, namespace, key, hosted):
+            await _delete(tools, SECRETS, secret["metadata"]["name"], namespace)
+    await _delete_caches(tools, pool, hosted)
+    finalizers = [entry for entry in metadata.get("finalizers") or [] if entry != FINALIZER]
+    body = {"metadata": {"finalizers": finalizers or None, "resourceVersion": metadata["resourceVersion"]}}
+    try:
+        await tools.ctx.client.patch(NODEPOOLS, metadata["name"], metadata["namespace"], body)
+    except NotFound:
+        return None
+    return None
+
+
+def _annotated(item: Mapping[str, Any]) -> str:
+    return str((item["metadata"].get("annotations") or {}).get("hypershift.openshift.io/nodePool", ""))
+
+
+async def _list(tools: Tools, resource: Resource, namespace: str, labels: str | None = None) -> list[Object]:
+    """Asked of the server, not of a cache: a stale answer would leave something behind."""
+    try:
+        return await tools.ctx.client.list(resource, namespace, labels)
+    except NotFound:
+        return []
+
+
+async def _pool_secrets(tools: Tools, namespace: str, key: str, hosted: str) -> list[Object]:
+    selector = None if namespace == hosted else f"{LABEL_CONTROL_PLANE}={hosted}"
+    return [item for item in await _list(tools, SECRETS, namespace, selector) if _annotated(item) == key]
+
+
+async def _delete(tools: Tools, resource: Resource, name: str, namespace: str) -> None:
+    try:
+        await tools.ctx.client.delete(resource, name, namespace)
+    except NotFound:
+        return
+
+
+async def _hurry(tools: Tools, machines: list[Object]) -> None:
+    """The whole cluster goes: draining its nodes one by one helps nobody."""
+    for machine in machines:
+        metadata = machine["metadata"]
+        if _NO_DRAIN.items() <= (metadata.get("annotations") or {}).items():
+            continue
+        try:
+            body = {"metadata": {"annotations": _NO_DRAIN}}
+            await tools.ctx.client.patch(MACHINES, metadata["name"], metadata["namespace"], body)
+        except NotFound:
+            continue
+
+
+async def _release_orphans(tools: Tools, pool: Object, hosted: str, machines: list[Object]) -> None:
+    """Cluster API does nothing for machines whose Cluster is gone: remove the VMs and let the machines go ourselves."""
+    infra = await _infra(tools, pool, hosted)
+    if infra is not None:
+        selector = f"{LABEL_NODEPOOL_NAME}={pool['metadata']['name']},{LABEL_INFRA_ID}"
+        for vm in await infra.client.list(VIRTUALMACHINES, infra.namespace, selector):
+            await infra.client.delete(VIRTUALMACHINES, vm["metadata"]["name"], infra.namespace)
+    for machine in machines:
+        name = machine["metadata"]["name"]
+        for resource in (KUBEVIRTMACHINES, MACHINES):
+            try:
+                await tools.ctx.client.delete(resource, name, hosted)
+                await tools.ctx.client.patch(resource, name, hosted, {"metadata": {"finalizers": None}})
+            except NotFound:
+                continue
+
+
+async def _delete_caches(tools: Tools, pool: Object, hosted: str) -> None:
+    infra = await _infra(tools, pool, hosted)
+    if infra is None:
+        return
+    selector = f"{LABEL_ROLE}={ROLE},{LABEL_UID}={pool['metadata']['uid']}"
+    try:
+        for volume in await infra.client.list(DATAVOLUMES, infra.namespace, selector):
+            await infra.client.delete(DATAVOLUMES, volume["metadata"]["name"], infra.namespace)
+    except NotFound:
+        return
+
+
+async def _infra(tools: Tools, pool: Object, hosted: str) -> Infra | None:
+    """The infra cluster by what the pool itself remembers; None when it can no longer be reached."""
+    given = (((pool.get("status") or {}).get("platform") or {}).get("kubeVirt") or {}).get("credentials")
+    try:
+        return await tools.infras.get(hosted, given)
+    except ApiError:
+        raise
+    except HcpError as error:
+        log.warning("the infra cluster of a deleted pool cannot be reached: %s", error)
+        return None

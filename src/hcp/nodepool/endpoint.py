@@ -1,0 +1,72 @@
+"""Keeping the bootstrap server's authority and serving certificate: made once, renewed in time, for all its names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from hcp import pki
+from hcp.ignition.certs import CA_SECRET, SERVING_SECRET, ca_secret, read_pair, serving_leaf, serving_secret
+from hcp.kube.errors import AlreadyExists
+from hcp.kube.resources import HOSTEDCLUSTERS, ROUTES, SECRETS
+from hcp.runtime import Controller, Result, apply_if_changed
+from hcp.runtime.context import OperatorContext
+
+Object = dict[str, Any]
+_KEY = "ignition-server"
+_DAILY = 24 * 3600.0
+
+
+class EndpointCertificates:
+    """One key, one pass: the whole state fits in two Secrets."""
+
+    def __init__(self, ctx: OperatorContext) -> None:
+        self._ctx = ctx
+        self._routes = ctx.informers.get(ROUTES, ns=ctx.namespace)
+        self._clusters = ctx.informers.get(HOSTEDCLUSTERS)
+        self.controller = Controller("ignition-certificates", self._reconcile, workers=1)
+
+    def wire(self) -> Controller:
+        """Look again when a Route or a published endpoint changes."""
+        self.controller.watch(self._routes, lambda route: (_KEY,))
+        self.controller.watch(self._clusters, lambda cluster: (_KEY,))
+        self.controller.enqueue(_KEY)
+        return self.controller
+
+    def _hosts(self) -> Iterable[str]:
+        for route in self._routes.list(self._ctx.namespace):
+            if route["metadata"]["name"].startswith("ignition-server") and (route.get("spec") or {}).get("host"):
+                yield route["spec"]["host"]
+        for cluster in self._clusters.list():
+            found = (cluster.get("status") or {}).get("ignitionEndpoint")
+            if found:
+                yield _host_of(found)
+            for entry in (cluster.get("spec") or {}).get("services") or []:
+                if entry.get("service") == "Ignition":
+                    strategy = entry.get("servicePublishingStrategy") or {}
+                    given = (strategy.get("nodePort") or {}).get("address") or (strategy.get("route") or {}).get(
+                        "hostname"
+                    )
+                    if given:
+                        yield given
+
+    async def _reconcile(self, _key: str) -> Result | None:
+        client, namespace = self._ctx.client, self._ctx.namespace
+        authority = await client.get_or_none(SECRETS, CA_SECRET, namespace)
+        if authority is None:
+            try:
+                authority = await client.create(ca_secret(pki.new_ca("ignition-root-ca"), namespace))
+            except AlreadyExists:
+                authority = await client.get(SECRETS, CA_SECRET, namespace)
+        ca = read_pair(authority, "ca.crt", "ca.key")
+        leaf = serving_leaf(sorted(set(self._hosts())), namespace)
+        known = await client.get_or_none(SECRETS, SERVING_SECRET, namespace)
+        if known is None or pki.needs_renewal(read_pair(known, "tls.crt", "tls.key"), ca.cert_pem, leaf):
+            await apply_if_changed(client, None, serving_secret(pki.issue_leaf(ca, leaf), ca.cert_pem, namespace))
+        return Result(_DAILY)
+
+
+def _host_of(endpoint: str) -> str:
+    if endpoint.startswith("["):
+        return endpoint[1:].partition("]")[0]
+    return endpoint.rpartition(":")[0] if endpoint.count(":") == 1 else endpoint

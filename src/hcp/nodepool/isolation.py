@@ -1,0 +1,75 @@
+"""Keeping the virt-launcher NetworkPolicy of every hosted cluster in its infra namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hcp.api.names import control_plane_namespace
+from hcp.kube.errors import Forbidden, NotFound
+from hcp.kube.resources import HOSTEDCLUSTERS, NETWORKPOLICIES
+from hcp.kubevirt.infra import InfraClients, credentials
+from hcp.kubevirt.netpol import NAME, PolicyInput, virt_launcher_policy
+from hcp.kubevirt.networks import cluster_networks
+from hcp.runtime import Controller, Result, apply_if_changed
+from hcp.runtime.context import OperatorContext
+
+Object = dict[str, Any]
+# The management cluster's networks practically never change; an external one's policy is looked at again, since we
+# do not watch there.
+_RECHECK = 600.0
+
+
+class Isolation:
+    """One policy per hosted cluster with KubeVirt workers."""
+
+    def __init__(self, ctx: OperatorContext, infras: InfraClients) -> None:
+        self._ctx = ctx
+        self._infras = infras
+        self._clusters = ctx.informers.get(HOSTEDCLUSTERS)
+        self._policies = ctx.informers.get(NETWORKPOLICIES)
+        self.controller = Controller("vm-isolation", self._reconcile, workers=2)
+
+    def wire(self) -> Controller:
+        """Look again when the hosted cluster or its policy changes."""
+        self.controller.watch(self._clusters)
+        return self.controller
+
+    async def _reconcile(self, key: str) -> Result | None:
+        cluster = self._clusters.get_key(key)
+        if cluster is None or cluster["metadata"].get("deletionTimestamp"):
+            return None
+        spec = cluster.get("spec") or {}
+        platform = spec.get("platform") or {}
+        if platform.get("type") != "KubeVirt" or not spec.get("infraID"):
+            return None
+        namespace, _, name = key.partition("/")
+        hosted = control_plane_namespace(namespace, name)
+        given = credentials(platform)
+        infra = await self._infras.get(hosted, given)
+        policy = virt_launcher_policy(
+            PolicyInput(
+                namespace=infra.namespace,
+                infra_id=spec["infraID"],
+                networks=await cluster_networks(infra.client),
+                node_port_addresses=node_port_addresses(spec),
+                central=not infra.external,
+            )
+        )
+        if infra.external:
+            # Several hosted clusters may share an external namespace: the policy carries the cluster's id.
+            policy["metadata"]["name"] = f"{NAME}-{spec['infraID']}"
+        try:
+            await apply_if_changed(infra.client, None if infra.external else self._policies, policy)
+        except NotFound:
+            return Result(2.0)
+        except Forbidden as error:
+            message = f"the virt-launcher NetworkPolicy cannot be written in the infra cluster: {error}"
+            self._ctx.events.event(cluster, "Warning", "InsufficientNetworkPolicyRBAC", message)
+        return Result(_RECHECK) if infra.external else None
+
+
+def node_port_addresses(spec: Mapping[str, Any]) -> list[str]:
+    """The addresses under which services are published by node port."""
+    strategies = [entry.get("servicePublishingStrategy") or {} for entry in spec.get("services") or []]
+    return [(entry.get("nodePort") or {}).get("address", "") for entry in strategies]

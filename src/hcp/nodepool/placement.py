@@ -1,0 +1,131 @@
+"""The phases about where the VMs run: the KubeVirt block, what the infra can give, the boot image and its cache."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from hcp.api import conditions as c
+from hcp.api.names import ANNOTATION_KUBEVIRT_TOPOLOGY_SPREAD
+from hcp.errors import HcpError
+from hcp.kube.errors import AlreadyExists, ApiError, NotFound
+from hcp.kube.resources import DATAVOLUMES, KUBEVIRTS, NODES, STORAGECLASSES
+from hcp.kubevirt.infra import Infra, credentials
+from hcp.nodepool import validation
+from hcp.nodepool.bootimage import LABEL_ROLE, LABEL_UID, ROLE, boot_image, cache_volume, cached, choose_cache
+from hcp.nodepool.scope import Scope
+from hcp.runtime import Result, quantity
+
+
+async def platform(scope: Scope) -> Result | None:
+    """Check the KubeVirt block and find the infra cluster."""
+    problem = validation.platform_problem(scope.spec)
+    if problem:
+        raise scope.refuse(
+            c.VALID_MACHINE_CONFIG, c.VALIDATION_FAILED, f"validation of NodePool KubeVirt platform failed: {problem}"
+        )
+    given = credentials(scope.cluster_spec.get("platform") or {})
+    if given:
+        # Kept here because deleting must also work when the hosted cluster is gone.
+        scope.status.setdefault("platform", {}).setdefault("kubeVirt", {})["credentials"] = dict(given)
+    try:
+        scope.infra = await scope.tools.infras.get(scope.hosted, given)
+        problem = await infra_problem(scope.infra, scope.platform)
+    except HcpError as error:
+        scope.set(c.VALID_PLATFORM_CONFIG, False, c.VALIDATION_FAILED, f"the infra cluster cannot be asked: {error}")
+        raise
+    # Said, not enforced: storage or memory may appear later, and machines then go on by themselves.
+    scope.set(c.VALID_PLATFORM_CONFIG, not problem, c.VALIDATION_FAILED if problem else c.AS_EXPECTED, problem or "")
+    if not scope.status.get("version") and ANNOTATION_KUBEVIRT_TOPOLOGY_SPREAD not in scope.pool_annotations:
+        scope.annotations[ANNOTATION_KUBEVIRT_TOPOLOGY_SPREAD] = "true"
+    return Result(60) if problem else None
+
+
+async def infra_problem(infra: Infra, block: Mapping[str, Any]) -> str | None:
+    """What the infra cluster lacks for this pool; None when nothing is known to be missing."""
+    wanted = ((block.get("rootVolume") or {}).get("persistent") or {}).get("storageClass")
+    if wanted:
+        try:
+            await infra.client.get(STORAGECLASSES, wanted)
+        except NotFound:
+            return f"the infra cluster has no storage class {wanted!r}"
+        except ApiError:
+            pass
+    return await _devices_problem(infra, block) or await _size_problem(infra, block)
+
+
+async def _devices_problem(infra: Infra, block: Mapping[str, Any]) -> str | None:
+    names = {device.get("deviceName") for device in block.get("hostDevices") or []}
+    if not names:
+        return None
+    try:
+        found = await infra.client.list(KUBEVIRTS)
+    except ApiError:
+        return None
+    permitted: set[str] = set()
+    for item in found:
+        devices = ((item.get("spec") or {}).get("configuration") or {}).get("permittedHostDevices") or {}
+        for entries in devices.values():
+            permitted.update(entry.get("resourceName", "") for entry in entries)
+    missing = sorted(str(name) for name in names - permitted)
+    return f"KubeVirt of the infra cluster does not permit host device {', '.join(missing)}" if missing else None
+
+
+async def _size_problem(infra: Infra, block: Mapping[str, Any]) -> str | None:
+    compute = block.get("compute") or {}
+    memory = quantity.parse(compute.get("memory") or "8Gi") or Decimal(0)
+    guaranteed = compute.get("qosClass") == "Guaranteed"
+    cores = Decimal(int(compute.get("cores") or 2)) if guaranteed else Decimal(0)
+    try:
+        nodes = await infra.client.list(NODES)
+    except ApiError:
+        return None
+    if not nodes:
+        return None
+    for node in nodes:
+        room = (node.get("status") or {}).get("allocatable") or {}
+        if (quantity.parse(room.get("memory", "0")) or 0) >= memory and (
+            quantity.parse(room.get("cpu", "0")) or 0
+        ) >= cores:
+            return None
+    return f"no node of the infra cluster is large enough for a VM with memory {compute.get('memory') or '8Gi'}" + (
+        f" and {cores} dedicated cores" if guaranteed else ""
+    )
+
+
+async def image(scope: Scope) -> Result | None:
+    """Which boot disk; with a cache, have it imported early and drop those of older releases."""
+    try:
+        found = boot_image(scope.platform, scope.known_release().boot_disk)
+    except HcpError as error:
+        raise scope.refuse(c.VALID_PLATFORM_IMAGE, c.VALIDATION_FAILED, str(error)) from error
+    scope.image = found
+    shown = (found.source.get("registry") or found.source.get("http") or {}).get("url", "")
+    scope.set(c.VALID_PLATFORM_IMAGE, True, c.AS_EXPECTED, f"Bootstrap KubeVirt Image is {shown}")
+    if cached(scope.platform, found) and scope.infra is not None:
+        scope.cache_name = await _ensure_cache(scope, scope.infra)
+        scope.status.setdefault("platform", {}).setdefault("kubeVirt", {})["cacheName"] = scope.cache_name
+    return None
+
+
+async def _ensure_cache(scope: Scope, infra: Infra) -> str:
+    uid = scope.pool["metadata"]["uid"]
+    selector = f"{LABEL_ROLE}={ROLE},{LABEL_UID}={uid}"
+    volumes = await infra.client.list(DATAVOLUMES, infra.namespace, selector)
+    known = ((scope.status.get("platform") or {}).get("kubeVirt") or {}).get("cacheName")
+    assert scope.image is not None
+    alive = [volume for volume in volumes if not volume["metadata"].get("deletionTimestamp")]
+    chosen, stale = choose_cache(alive, scope.image.digest, known)
+    if chosen is None:
+        volume = cache_volume(infra.namespace, uid, scope.platform, scope.image)
+        chosen = str(volume["metadata"]["name"])
+        with contextlib.suppress(AlreadyExists):
+            await infra.client.create(volume)
+    for name in stale:
+        try:
+            await infra.client.delete(DATAVOLUMES, name, infra.namespace)
+        except NotFound:
+            continue
+    return chosen
