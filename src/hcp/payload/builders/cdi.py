@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from hcp.payload.builders import go as go_builder
-from hcp.payload.builders.kubevirt import IMAGE_PLACEHOLDER
 from hcp.payload.context import BuildContext
 from hcp.payload.gotool import Go
+from hcp.payload.manifests import IMAGE_PLACEHOLDER
 
 _NAMESPACE = "cdi"
 # Flag of the generator → image.

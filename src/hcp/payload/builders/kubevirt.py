@@ -11,8 +11,8 @@ from typing import Any
 from hcp.payload.builders import go as go_builder
 from hcp.payload.context import BuildContext
 from hcp.payload.gotool import Go
+from hcp.payload.manifests import IMAGE_PLACEHOLDER
 
-IMAGE_PLACEHOLDER = "hcp-image:"
 _NAMESPACE = "kubevirt"
 # Flag of the templating tool → image. Each of them is a component's image; features without one are not offered.
 _IMAGES = {

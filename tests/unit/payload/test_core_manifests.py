@@ -1,0 +1,21 @@
+"""Image references in upstream manifests."""
+
+from __future__ import annotations
+
+import pytest
+
+from hcp.errors import HcpError
+from hcp.payload.manifests import image_names, with_images
+
+_TEXT = 'image: hcp-image:virt-operator\nvalue: "hcp-image:virt-api"\nagain: hcp-image:virt-api\n'
+
+
+def test_every_placeholder_is_replaced() -> None:
+    filled = with_images(_TEXT, {"virt-operator": "r/o@sha256:1", "virt-api": "r/a@sha256:2"})
+    assert filled == 'image: r/o@sha256:1\nvalue: "r/a@sha256:2"\nagain: r/a@sha256:2\n'
+
+
+def test_an_image_that_is_not_there_is_named() -> None:
+    assert image_names(_TEXT) == {"virt-operator", "virt-api"}
+    with pytest.raises(HcpError, match="virt-api"):
+        with_images(_TEXT, {"virt-operator": "x"})
