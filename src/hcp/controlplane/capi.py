@@ -1,0 +1,58 @@
+"""What Cluster API needs to know of a hosted cluster."""
+
+from __future__ import annotations
+
+from hcp.api import names
+from hcp.controlplane.meta import obj
+from hcp.controlplane.params import Manifest, Params
+
+MANAGED_BY = "cluster.x-k8s.io/managed-by"
+
+
+def cluster(p: Params, *, paused: bool = False) -> Manifest:
+    """The Cluster. Its control plane is the HostedControlPlane, which we report initialized."""
+    infrastructure = {
+        "apiVersion": "infrastructure.cluster.x-k8s.io/v1alpha1",
+        "kind": "KubevirtCluster",
+        "name": p.infra_id,
+        "namespace": p.namespace,
+    }
+    control_plane = {
+        "apiVersion": names.API_VERSION,
+        "kind": "HostedControlPlane",
+        "name": p.name,
+        "namespace": p.namespace,
+    }
+    spec = {"paused": paused, "controlPlaneRef": control_plane, "infrastructureRef": infrastructure}
+    return obj(
+        p,
+        "cluster.x-k8s.io/v1beta1",
+        "Cluster",
+        p.infra_id,
+        {"spec": spec},
+        annotations={names.ANNOTATION_CLUSTER: p.key},
+    )
+
+
+def kubevirt_cluster(p: Params, *, credentials: bool = False) -> Manifest:
+    """The infrastructure side; network and load balancer are ours, so the provider must not make its own."""
+    spec: Manifest = {}
+    if p.api_endpoint:
+        spec["controlPlaneEndpoint"] = {"host": p.api_endpoint.host, "port": p.api_endpoint.port}
+    if credentials:
+        spec["infraClusterSecretRef"] = {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "name": names.INFRA_CREDENTIALS,
+            "namespace": p.namespace,
+        }
+    annotations = {names.ANNOTATION_CLUSTER: p.key, MANAGED_BY: "external"}
+    return obj(
+        p,
+        "infrastructure.cluster.x-k8s.io/v1alpha1",
+        "KubevirtCluster",
+        p.infra_id,
+        {"spec": spec},
+        labels={names.LABEL_CAPI_CLUSTER_NAME: p.infra_id},
+        annotations=annotations,
+    )

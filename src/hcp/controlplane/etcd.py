@@ -1,0 +1,125 @@
+"""etcd: a StatefulSet with its own CA and volume."""
+
+from __future__ import annotations
+
+from hcp.api import names
+from hcp.controlplane.meta import LABEL_MANAGED_BY, MANAGER, component_labels, obj
+from hcp.controlplane.params import Manifest, Params
+from hcp.controlplane.pod import Pod, container, http_probe, requests, secret_volume, template
+
+COMPONENT = "etcd"
+DISCOVERY = "etcd-discovery"
+CLIENT = "etcd-client"
+QUOTA = 8 * 1024**3
+# Plain HTTP, for probes and metrics only: a kubelet has no client certificate to show.
+METRICS_PORT = 2382
+TLS = "/etc/etcd/tls"
+
+
+def member_url(p: Params, index: int) -> str:
+    return f"https://etcd-{index}.{DISCOVERY}.{p.namespace}.svc:2380"
+
+
+def arguments(p: Params, name: str, ip: str, data_dir: str = "/var/lib/data", tls: str = TLS) -> list[str]:
+    """etcd's command line; `name` and `ip` may be references to the container's environment."""
+    host = f"{name}.{DISCOVERY}.{p.namespace}.svc"
+    members = ",".join(f"etcd-{i}={member_url(p, i)}" for i in range(p.replicas))
+    return [
+        f"--name={name}",
+        f"--data-dir={data_dir}",
+        f"--initial-advertise-peer-urls=https://{host}:2380",
+        f"--listen-peer-urls=https://{ip}:2380",
+        f"--listen-client-urls=https://{ip}:2379,https://localhost:2379",
+        f"--advertise-client-urls=https://{host}:2379",
+        f"--listen-metrics-urls=http://{ip}:{METRICS_PORT}",
+        f"--initial-cluster={members}",
+        f"--initial-cluster-token={p.cluster_id or p.infra_id}",
+        "--initial-cluster-state=new",
+        f"--cert-file={tls}/server/server.crt",
+        f"--key-file={tls}/server/server.key",
+        f"--trusted-ca-file={tls}/server/ca.crt",
+        "--client-cert-auth=true",
+        f"--peer-cert-file={tls}/peer/peer.crt",
+        f"--peer-key-file={tls}/peer/peer.key",
+        f"--peer-trusted-ca-file={tls}/peer/ca.crt",
+        "--peer-client-cert-auth=true",
+        f"--quota-backend-bytes={QUOTA}",
+        "--snapshot-count=10000",
+        "--auto-compaction-mode=periodic",
+        "--auto-compaction-retention=30m",
+        "--tls-min-version=TLS1.2",
+        "--logger=zap",
+        "--log-level=warn",
+    ]
+
+
+def services(p: Params) -> list[Manifest]:
+    labels = component_labels(p, COMPONENT)
+    client = {"name": "client", "port": 2379, "protocol": "TCP", "targetPort": "client"}
+    metrics = {"name": "metrics", "port": METRICS_PORT, "protocol": "TCP", "targetPort": "metrics"}
+    peer = {"name": "peer", "port": 2380, "protocol": "TCP", "targetPort": "peer"}
+    headless: Manifest = {
+        "selector": labels,
+        "clusterIP": "None",
+        # Members must find each other before any of them is ready.
+        "publishNotReadyAddresses": True,
+        "ports": [peer, client],
+    }
+    return [
+        obj(p, "v1", "Service", CLIENT, {"spec": {"selector": labels, "ports": [client, metrics]}}, labels=labels),
+        obj(p, "v1", "Service", DISCOVERY, {"spec": headless}, labels=labels),
+    ]
+
+
+def stateful_set(p: Params, config_hash: str) -> Manifest:
+    labels = component_labels(p, COMPONENT)
+    size = ("100m", "256Mi") if p.highly_available else ("10m", "64Mi")
+    main = container(
+        COMPONENT,
+        p.image(COMPONENT),
+        ["etcd", *arguments(p, "$(POD_NAME)", "$(POD_IP)")],
+        resources=requests(p, COMPONENT, COMPONENT, *size),
+        ports={"client": 2379, "peer": 2380, "metrics": METRICS_PORT},
+        mounts={"data": "/var/lib", "server-tls": f"{TLS}/server", "peer-tls": f"{TLS}/peer"},
+        writable=["data"],
+        env={
+            "POD_NAME": {"fieldRef": {"fieldPath": "metadata.name"}},
+            "POD_IP": {"fieldRef": {"fieldPath": "status.podIP"}},
+            "GOGC": "50",
+        },
+        startupProbe=http_probe("/readyz", "metrics", scheme="HTTP", failures=300),
+        readinessProbe=http_probe("/readyz", "metrics", scheme="HTTP", failures=5, timeout=5),
+        livenessProbe=http_probe("/livez", "metrics", scheme="HTTP", period=10, failures=6, timeout=10),
+    )
+    claim: Manifest = {
+        "accessModes": ["ReadWriteOnce"],
+        "volumeMode": "Filesystem",
+        "resources": {"requests": {"storage": p.etcd_size}},
+    }
+    if p.etcd_storage_class:
+        claim["storageClassName"] = p.etcd_storage_class
+    pod = Pod(
+        COMPONENT,
+        [main],
+        [secret_volume("server-tls", "etcd-server-tls"), secret_volume("peer-tls", "etcd-peer-tls")],
+        p.annotations.get(names.ANNOTATION_ETCD_PRIORITY) or names.PRIORITY_ETCD,
+        config_hash,
+    )
+    spec: Manifest = {
+        "replicas": p.replicas,
+        "serviceName": DISCOVERY,
+        "podManagementPolicy": "Parallel",
+        "selector": {"matchLabels": labels},
+        "updateStrategy": {"type": "RollingUpdate"},
+        "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
+        "template": template(p, pod),
+        "volumeClaimTemplates": [
+            {
+                "apiVersion": "v1",
+                "kind": "PersistentVolumeClaim",
+                "metadata": {"name": "data", "labels": {names.LABEL_CONTROL_PLANE_NAMESPACE: p.namespace}},
+                "spec": claim,
+            }
+        ],
+    }
+    return obj(p, "apps/v1", "StatefulSet", COMPONENT, {"spec": spec}, labels=labels | {LABEL_MANAGED_BY: MANAGER})

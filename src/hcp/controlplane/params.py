@@ -1,0 +1,125 @@
+"""All that decides how a control plane looks, gathered once; the builders read nothing else.
+
+Equal params render equal objects, in every process and at any time: that is what keeps an operator restart from
+rolling pods.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hcp.errors import HcpError
+
+DEFAULT_ADVERTISE_V4 = "172.20.0.1"
+DEFAULT_ADVERTISE_V6 = "fd00::1"
+API_PORT = 6443
+AGENT_PORT = 8091
+Manifest = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where a service of the control plane is reached from outside."""
+
+    host: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"https://{host}:{self.port}"
+
+    @property
+    def is_ip(self) -> bool:
+        try:
+            ipaddress.ip_address(self.host)
+        except ValueError:
+            return False
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Publishing:
+    """How one service is published: the strategy of the HostedCluster, with names filled in."""
+
+    service: str
+    type: str
+    hostname: str = ""
+    address: str = ""
+    port: int = 0
+
+
+@dataclass(frozen=True)
+class Params:
+    """One hosted control plane."""
+
+    name: str
+    cluster_namespace: str
+    namespace: str
+    infra_id: str
+    cluster_id: str
+    uid: int | None = None
+    # Worker VMs live in the hosted namespace too (no external infra cluster).
+    vms_inside: bool = True
+    highly_available: bool = False
+    images: Mapping[str, str] = field(default_factory=dict)
+    version: str = ""
+    release_image: str = ""
+    cluster_networks: tuple[str, ...] = ("10.132.0.0/14",)
+    host_prefix: int = 23
+    service_networks: tuple[str, ...] = ("172.31.0.0/16",)
+    advertise_address: str = DEFAULT_ADVERTISE_V4
+    api_port: int = API_PORT
+    allowed_cidrs: tuple[str, ...] = ()
+    node_port_range: str = "30000-32767"
+    issuer_url: str = "https://kubernetes.default.svc"
+    allocate_node_cidrs: bool = True
+    publishing: Mapping[str, Publishing] = field(default_factory=dict)
+    api_endpoint: Endpoint | None = None
+    konnectivity_endpoint: Endpoint | None = None
+    api_dns_name: str = ""
+    etcd_size: str = "8Gi"
+    etcd_storage_class: str = ""
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    node_selector: Mapping[str, str] = field(default_factory=dict)
+    tolerations: tuple[Mapping[str, Any], ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    owner: Mapping[str, Any] | None = None
+    api_config: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def replicas(self) -> int:
+        """Of etcd and kube-apiserver."""
+        return 3 if self.highly_available else 1
+
+    @property
+    def controllers(self) -> int:
+        """Of everything else."""
+        return 2 if self.highly_available else 1
+
+    @property
+    def key(self) -> str:
+        return f"{self.cluster_namespace}/{self.name}"
+
+    def image(self, component: str) -> str:
+        try:
+            return self.images[component]
+        except KeyError:
+            raise HcpError(
+                f"The release {self.release_image} has no image for {component}",
+                hint="Use a release that carries it.",
+            ) from None
+
+    def published(self, service: str) -> Publishing:
+        return self.publishing.get(service, Publishing(service, "Route"))
+
+    def first_service_ips(self) -> tuple[str, ...]:
+        """The address the `kubernetes` Service gets in each service network."""
+        return tuple(str(ipaddress.ip_network(n)[1]) for n in self.service_networks)
+
+    def dns_ip(self) -> str:
+        """The address of the guest's DNS Service: the tenth of the first service network."""
+        return str(ipaddress.ip_network(self.service_networks[0])[10])

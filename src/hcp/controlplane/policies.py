@@ -1,0 +1,41 @@
+"""Who may talk to the pods of a hosted namespace: nobody, but for the named exceptions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hcp.api import names
+from hcp.controlplane.meta import LABEL_COMPONENT, obj
+from hcp.controlplane.params import AGENT_PORT, API_PORT, Manifest, Params
+
+POLICY_GROUP = "network.openshift.io/policy-group"
+
+
+def _policy(p: Params, name: str, selector: dict[str, Any], ingress: list[dict[str, Any]]) -> Manifest:
+    spec: Manifest = {"podSelector": selector, "policyTypes": ["Ingress"], "ingress": ingress}
+    return obj(p, "networking.k8s.io/v1", "NetworkPolicy", name, {"spec": spec})
+
+
+def _labelled_namespace(key: str, value: str) -> dict[str, Any]:
+    return {"namespaceSelector": {"matchLabels": {key: value}}}
+
+
+def policies(p: Params) -> list[Manifest]:
+    api = {"matchLabels": {"app": "kube-apiserver"}}
+    components = {"matchExpressions": [{"key": LABEL_COMPONENT, "operator": "Exists"}]}
+    # Worker VMs and the pods that copy their disks have policies of their own; theirs is not our traffic to refuse.
+    foreign = ("kubevirt.io", "cdi.kubevirt.io")
+    others = {"matchExpressions": [{"key": key, "operator": "DoesNotExist"} for key in foreign]}
+    ports = [{"port": API_PORT, "protocol": "TCP"}]
+    own = {"podSelector": {"matchLabels": {names.LABEL_CONTROL_PLANE_NAMESPACE: p.namespace}}}
+    result = [
+        _policy(p, "default-deny", others, []),
+        _policy(p, "same-namespace", components, [{"from": [own]}]),
+        _policy(p, "openshift-ingress", components, [{"from": [_labelled_namespace(POLICY_GROUP, "ingress")]}]),
+        _policy(p, "openshift-monitoring", components, [{"from": [_labelled_namespace(POLICY_GROUP, "monitoring")]}]),
+        _policy(p, "kas", api, [{"ports": ports}]),
+    ]
+    if p.published("Konnectivity").type in ("NodePort", "LoadBalancer"):
+        agents = [{"ports": [{"port": AGENT_PORT, "protocol": "TCP"}]}]
+        result.append(_policy(p, "nodeport-konnectivity-kas", api, agents))
+    return result

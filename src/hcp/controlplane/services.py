@@ -1,0 +1,114 @@
+"""How the control plane is reached: Services and Routes, and the addresses that come of them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+from hcp.api import names
+from hcp.controlplane.meta import component_labels, obj
+from hcp.controlplane.params import AGENT_PORT, API_PORT, Endpoint, Manifest, Params, Publishing
+
+API_SERVICE = "kube-apiserver"
+KONNECTIVITY_SERVICE = "konnectivity-server"
+EXTERNAL_DNS = "external-dns.alpha.kubernetes.io/hostname"
+ROUTE_PORT = 443
+
+
+def route_host(service: str, namespace: str, domain: str) -> str:
+    """The host we give a Route, so that certificates are right the first time; a DNS label has at most 63 letters."""
+    label = f"{service}-{namespace}"
+    if len(label) > names.MAX_LABEL:
+        label = f"{label[:54].rstrip('-')}-{hashlib.sha256(label.encode()).hexdigest()[:8]}"
+    return f"{label}.{domain}"
+
+
+def api_service(p: Params) -> Manifest:
+    """In front of kube-apiserver, published by the strategy of service APIServer."""
+    publishing = p.published("APIServer")
+    port: Manifest = {"name": "client", "port": p.api_port, "protocol": "TCP", "targetPort": "client"}
+    return _service(p, API_SERVICE, publishing, port, p.allowed_cidrs)
+
+
+def konnectivity_service(p: Params) -> Manifest:
+    """Where the agents of the nodes call; the server is a container of the kube-apiserver pod."""
+    port: Manifest = {"name": "agent", "port": AGENT_PORT, "protocol": "TCP", "targetPort": "agent"}
+    return _service(p, KONNECTIVITY_SERVICE, p.published("Konnectivity"), port, ())
+
+
+def _service(p: Params, name: str, publishing: Publishing, port: Manifest, allowed: tuple[str, ...]) -> Manifest:
+    labels = component_labels(p, "kube-apiserver")
+    annotations: dict[str, str] = {}
+    spec: Manifest = {"selector": labels, "ports": [port], "type": "ClusterIP"}
+    if publishing.type == "LoadBalancer":
+        spec |= {"type": "LoadBalancer"}
+        if allowed:
+            spec["loadBalancerSourceRanges"] = list(allowed)
+        if publishing.hostname:
+            annotations[EXTERNAL_DNS] = publishing.hostname
+    elif publishing.type == "NodePort":
+        spec["type"] = "NodePort"
+        if publishing.port:
+            port["nodePort"] = publishing.port
+    else:
+        spec["ipFamilyPolicy"] = "PreferDualStack"
+    return obj(p, "v1", "Service", name, {"spec": spec}, labels={"app": name}, annotations=annotations)
+
+
+def routes(p: Params) -> list[Manifest]:
+    """One Route per service published so; the host is ours, or left to the router where we know no domain."""
+    result = []
+    for service, name, port in (("APIServer", API_SERVICE, "client"), ("Konnectivity", KONNECTIVITY_SERVICE, "agent")):
+        publishing = p.published(service)
+        if publishing.type != "Route":
+            continue
+        spec: Manifest = {
+            "to": {"kind": "Service", "name": name, "weight": 100},
+            "port": {"targetPort": port},
+            "tls": {"termination": "passthrough", "insecureEdgeTerminationPolicy": "None"},
+            "wildcardPolicy": "None",
+        }
+        if publishing.hostname:
+            spec["host"] = publishing.hostname
+        annotations = {EXTERNAL_DNS: publishing.hostname} if publishing.hostname else {}
+        result.append(obj(p, "route.openshift.io/v1", "Route", name, {"spec": spec}, annotations=annotations))
+    return result
+
+
+def endpoint(
+    publishing: Publishing, service: Mapping[str, Any] | None, route: Mapping[str, Any] | None
+) -> Endpoint | None:
+    """The published address, from what is in the cluster; None while there is none."""
+    if publishing.type == "Route":
+        host = publishing.hostname or ((route or {}).get("spec") or {}).get("host") or ""
+        return Endpoint(host, ROUTE_PORT) if host else None
+    if service is None:
+        return None
+    port = service["spec"]["ports"][0]
+    if publishing.type == "NodePort":
+        allocated = port.get("nodePort")
+        return Endpoint(publishing.address, int(allocated)) if allocated and publishing.address else None
+    ingress = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    first = ingress[0] if ingress else {}
+    host = publishing.hostname or first.get("hostname") or first.get("ip") or ""
+    # A configured name is of no use before something answers behind it, but it is already what certificates must say.
+    return Endpoint(host, int(port["port"])) if host else None
+
+
+def waiting_for(publishing: Publishing) -> str:
+    """What is missing while `endpoint` gives None, for the InfrastructureReady condition."""
+    name = API_SERVICE if publishing.service == "APIServer" else KONNECTIVITY_SERVICE
+    if publishing.type == "Route":
+        return f"Route {name} has no host yet: no apps domain is known and no router has set one"
+    if publishing.type == "NodePort":
+        return f"Service {name} has no node port yet"
+    return (
+        f"Service {name} of type LoadBalancer has no address yet; if this stays, the management cluster has no "
+        "load balancer: install one, or publish by NodePort or Route"
+    )
+
+
+def service_port(p: Params) -> int:
+    """The port of the API inside the management cluster."""
+    return p.api_port or API_PORT
