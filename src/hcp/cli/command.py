@@ -170,7 +170,7 @@ class Command:
 class Call:
     """A command line that was understood: the handler's only parameter."""
 
-    __slots__ = ("args", "command", "given", "prog", "values")
+    __slots__ = ("after", "args", "command", "given", "prog", "values")
 
     def __init__(self, prog: str, command: Command) -> None:
         self.prog = prog
@@ -178,6 +178,8 @@ class Call:
         self.values: dict[str, Any] = {}
         self.given: set[str] = set()
         self.args: list[str] = []
+        # The flag typed right before each argument: `--switch false` is a common slip.
+        self.after: list[str] = []
 
     def changed(self, name: str) -> bool:
         """Whether the user typed the flag, also when with its default value."""
@@ -226,6 +228,7 @@ def parse(prog: str, command: Command, words: Iterable[str]) -> Call:
             call.values[flag.name] = flag.default_for(prog)
     rest = list(words)
     rest.reverse()
+    last = ""
     while rest:
         word = rest.pop()
         if word == "--":
@@ -238,6 +241,8 @@ def parse(prog: str, command: Command, words: Iterable[str]) -> Call:
             _short(call, word, rest)
         else:
             call.args.append(word)
+            call.after.append(last)
+        last = word
     _check(call)
     return call
 
@@ -326,19 +331,18 @@ def _check(call: Call) -> None:
             )
     most = None if any(arg.many for arg in command.args) else len(command.args)
     if most is not None and len(call.args) > most:
-        raise _extra(call, call.args[most])
+        raise _extra(call, most)
     least = sum(not arg.optional for arg in command.args)
     if len(call.args) < least:
         arg = command.args[len(call.args)]
         raise UsageError(f"missing argument {arg.name}: {arg.help}", hint=help_hint(call))
 
 
-def _extra(call: Call, word: str) -> UsageError:
-    hint = help_hint(call)
-    if word in values.TRUE or word in values.FALSE:
-        switches = [flag.name for flag in call.command.flags if flag.kind == "bool" and flag.name in call.given]
-        if switches:
-            hint = f"a switch takes its value after an equals sign: --{switches[-1]}={word}"
+def _extra(call: Call, index: int) -> UsageError:
+    word, hint = call.args[index], help_hint(call)
+    before = call.after[index].lstrip("-") if index < len(call.after) else ""
+    if word in (*values.TRUE, *values.FALSE) and before in call.given:
+        hint = f"a switch takes its value after an equals sign: --{before}={word}"
     return UsageError(f'unexpected argument "{word}" for "{call.prog} {call.command.path}"', hint=hint)
 
 

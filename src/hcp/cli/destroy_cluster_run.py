@@ -72,7 +72,7 @@ async def _wait(client: Client, call: Call, namespace: str, name: str) -> None:
 
     await wait_until(
         look,
-        what=f"the end of hosted cluster {namespace}/{name}",
+        late=f"hosted cluster {namespace}/{name} is not gone",
         seconds=max(call.seconds("cluster-grace-period"), 0.001),
         hint="nothing was forced: run the command again to go on waiting; "
         f"{call.prog} status {name} -n {namespace} shows what holds it",

@@ -42,9 +42,12 @@ class Progress:
 
 
 async def wait_until(
-    look: Callable[[], Awaitable[tuple[bool, str]]], *, what: str, seconds: float, hint: str, period: float = PERIOD
+    look: Callable[[], Awaitable[tuple[bool, str]]], *, late: str, seconds: float, hint: str, period: float = PERIOD
 ) -> None:
-    """Calls `look` until it says done. `seconds` of 0 means for ever. An unreachable server is waited out."""
+    """Calls `look` until it says done. `seconds` of 0 means for ever. An unreachable server is waited out.
+
+    `late` is the sentence for when the time is up, such as "node pool a/b is not ready".
+    """
     progress = Progress()
     text = "nothing known yet"
     try:
@@ -59,6 +62,6 @@ async def wait_until(
                     return
                 await asyncio.sleep(period)
     except TimeoutError:
-        raise HcpError(f"{what} is not there after {seconds:g} s", cause=text, hint=hint, exit_code=TIMED_OUT) from None
+        raise HcpError(f"{late} after {seconds:g} s", cause=text, hint=hint, exit_code=TIMED_OUT) from None
     finally:
         progress.close()

@@ -6,13 +6,16 @@ import asyncio
 from typing import Any
 
 from hcp.api import names
+from hcp.cli import health
 from hcp.cli.cluster import connect
 from hcp.cli.command import Call
 from hcp.cli.kubeconfigs import find_cluster
 from hcp.cli.pools import find_pool
 from hcp.cli.release_default import default_release
-from hcp.cli.skew import check_skew
+from hcp.cli.skew import check_skew, release_version
+from hcp.cli.terminal import warn
 from hcp.cli.waiting import pools_of, wait_cluster, wait_pool
+from hcp.errors import HcpError
 from hcp.kube import Client, Resource
 from hcp.kube.resources import HOSTEDCLUSTERS, NODEPOOLS
 
@@ -38,7 +41,8 @@ async def cluster(call: Call) -> int:
             if call.switch("wait"):
                 for pool in pools:
                     left = max(end - clock(), 0.001) if limit else 0
-                    await wait_pool(client, call.prog, namespace, pool["metadata"]["name"], left)
+                    version = await _version_of(client, found, image)
+                    await wait_pool(client, call.prog, namespace, pool["metadata"]["name"], left, version=version)
     return 0
 
 
@@ -54,8 +58,23 @@ async def nodepool(call: Call) -> int:
             image = str(owner["spec"]["release"]["image"])
         await _move(client, NODEPOOLS, pool, image)
         if call.switch("wait"):
-            await wait_pool(client, call.prog, namespace, name, call.seconds("timeout"))
+            version = await _version_of(client, owner, image)
+            await wait_pool(client, call.prog, namespace, name, call.seconds("timeout"), version=version)
     return 0
+
+
+async def _version_of(client: Client, owner: Object, image: str) -> str:
+    """The version a release image stands for: from the cluster's history, else out of the image, else unknown."""
+    meta = owner["metadata"]
+    fresh = await client.get(HOSTEDCLUSTERS, meta["name"], meta["namespace"])
+    for entry in health.history(fresh):
+        if entry.get("image") == image and entry.get("version"):
+            return str(entry["version"])
+    try:
+        return await release_version(client, fresh, image)
+    except HcpError as error:
+        warn(f"the version of {image} is not known ({error}): only waiting for the nodes to settle")
+        return ""
 
 
 async def _move(client: Client, resource: Resource, obj: Object, image: str) -> None:

@@ -41,7 +41,7 @@ def integer(text: str, low: int, high: int) -> int:
     """A whole number as Go reads it with base 0: 16, 0x10, 0o20, 020, 0b10000, 1_000."""
     rule = f"a whole number from {low} to {high}"
     digits = text[1:] if text[:1] in ("+", "-") else text
-    if not digits or not digits.isascii() or digits != digits.strip():
+    if not digits or not digits.isascii() or digits[0] not in ASCII_DIGITS or digits != digits.strip():
         raise ValueError(f"needs {rule}")
     old_octal = len(digits) > 1 and digits[0] == "0" and (digits[1] in ASCII_DIGITS or digits[1] == "_")
     try:

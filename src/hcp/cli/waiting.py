@@ -25,7 +25,8 @@ async def wait_cluster(
         lines = [health.control_plane_line(cluster)]
         done = health.is_true(cluster, "Available") and health.rolled_out(cluster)
         if image:
-            done = done and health.history(cluster)[0].get("image") == image
+            entries = health.history(cluster)
+            done = done and bool(entries) and entries[0].get("image") == image
         if with_nodes:
             pools = await pools_of(client, namespace, name)
             lines += [health.pool_line(pool) for pool in pools]
@@ -34,26 +35,31 @@ async def wait_cluster(
 
     await wait_until(
         look,
-        what=f"hosted cluster {namespace}/{name}",
+        late=f"hosted cluster {namespace}/{name} is not ready",
         seconds=seconds,
         hint=f"{prog} status {name} -n {namespace} shows every condition; "
         f"{prog} wait cluster {name} -n {namespace} goes on waiting",
     )
 
 
-async def wait_pool(client: Client, prog: str, namespace: str, name: str, seconds: float) -> None:
-    """Until the pool has as many nodes as asked for, on the version asked for."""
+async def wait_pool(
+    client: Client, prog: str, namespace: str, name: str, seconds: float, *, version: str = ""
+) -> None:
+    """Until the pool has as many nodes as asked for and, if named, has reached the version."""
 
     async def look() -> tuple[bool, str]:
         pool = await client.get(NODEPOOLS, name, namespace)
         have, wanted = health.nodes(pool)
         done = health.pool_ready(pool) and (wanted is None or have == wanted)
+        reached = str((pool.get("status") or {}).get("version") or "")
+        if version and reached != version:
+            return False, f"{health.pool_line(pool)}, version {reached or 'unknown'} on the way to {version}"
         return done, health.pool_line(pool)
 
     cluster = (await client.get(NODEPOOLS, name, namespace))["spec"].get("clusterName", "")
     await wait_until(
         look,
-        what=f"node pool {namespace}/{name}",
+        late=f"node pool {namespace}/{name} is not ready",
         seconds=seconds,
         hint=f"{prog} status {cluster} -n {namespace} shows its machines and what they wait for",
     )
@@ -75,4 +81,4 @@ async def wait_gone(client: Client, what: str, namespace: str, name: str, second
         why = f"; {health.explain(item)}" if item and item.get("status") != "True" else ""
         return False, f"{what} {namespace}/{name} is being deleted, held by {holds}{why}"
 
-    await wait_until(look, what=f"the end of {what} {namespace}/{name}", seconds=seconds, hint=hint)
+    await wait_until(look, late=f"{what} {namespace}/{name} is not gone", seconds=seconds, hint=hint)

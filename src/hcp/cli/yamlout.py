@@ -80,7 +80,13 @@ def text(value: str, indent: str) -> str:
         return _quote(value)
     if mistakable(value):
         return f'"{value}"' if "\\" not in value else _quote(value)
-    if value[0] in FIRST and value[-1] not in " :" and PLAIN.issuperset(value) and ": " not in value:
+    if (
+        value[0] in FIRST
+        and value[-1] not in " :"
+        and PLAIN.issuperset(value)
+        and ": " not in value
+        and value[:3] != "..."
+    ):
         return value
     return "'" + value.replace("'", "''") + "'"
 

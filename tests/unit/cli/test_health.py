@@ -1,0 +1,131 @@
+"""What is said about a cluster from its status."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hcp.cli import health
+from hcp.cli.skew import cluster_version, skew_problem
+from hcp.cli.status_run import waiting_for
+from hcp.cli.status_text import screen
+
+Object = dict[str, Any]
+
+
+def cond(kind: str, status: str, reason: str = "", message: str = "") -> Object:
+    return {"type": kind, "status": status, "reason": reason, "message": message}
+
+
+def cluster(*conditions: Object, history: list[Object] | None = None) -> Object:
+    return {
+        "metadata": {"name": "demo", "namespace": "clusters"},
+        "spec": {"platform": {"type": "KubeVirt"}, "release": {"image": "r/x:1"}},
+        "status": {"conditions": list(conditions), "version": {"history": history or []}},
+    }
+
+
+def pool(have: int, wanted: int | None, *conditions: Object) -> Object:
+    spec: Object = {"clusterName": "demo"} | ({} if wanted is None else {"replicas": wanted})
+    status = {"replicas": have, "conditions": list(conditions)}
+    return {"metadata": {"name": "demo"}, "spec": spec, "status": status}
+
+
+UP = [cond(kind, "True") for kind, _ in health.PIECES]
+
+
+def test_only_conditions_out_of_order_are_problems() -> None:
+    found = cluster(cond("Available", "True"), cond("Degraded", "False"), cond("EtcdAvailable", "Unknown", "X"))
+    assert [item["type"] for item in health.problems(found)] == ["EtcdAvailable"]
+    assert (
+        health.problems(cluster(cond("AutoscalingEnabled", "False"), cond("Degraded", "True")))[0]["type"] == "Degraded"
+    )
+
+
+def test_the_first_missing_piece_is_explained() -> None:
+    found = cluster(
+        cond("ValidReleaseImage", "True"),
+        cond("InfrastructureReady", "True"),
+        cond("EtcdAvailable", "False", "EtcdWaitingForQuorum", "0 of 1 members ready"),
+    )
+    line = health.control_plane_line(found)
+    assert line == "release, addresses ready; etcd waits (EtcdWaitingForQuorum: 0 of 1 members ready)"
+    assert health.control_plane_line(cluster()) == "nothing ready yet; release waits (not reported yet)"
+
+
+def test_rollout_needs_a_completion_time() -> None:
+    begun = cluster(*UP, history=[{"state": "Partial", "version": "1.36.3", "completionTime": None}])
+    assert not health.rolled_out(begun)
+    assert health.control_plane_line(begun) == "control plane available, rollout not completed"
+    done = cluster(*UP, history=[{"state": "Completed", "version": "1.36.3", "completionTime": "2026-01-01T00:00:00Z"}])
+    assert health.rolled_out(done)
+    assert health.version(done) == "1.36.3"
+    assert waiting_for(done, [pool(2, 2)]) == []
+
+
+def test_pools() -> None:
+    assert health.pool_line(pool(2, 2)) == "node pool demo: 2 of 2 nodes"
+    waiting = pool(1, 2, cond("Ready", "False", "WaitingForAvailableMachines", "Minimum availability requires 2"))
+    assert "1 of 2 nodes (WaitingForAvailableMachines: Minimum" in health.pool_line(waiting)
+    assert not health.pool_ready(pool(2, 2, cond("UpdatingVersion", "True")))
+    assert health.pool_ready(pool(0, None))
+    assert "0 of ? nodes" in health.pool_line(pool(0, None))
+
+
+def test_control_plane_version_of_a_brand_new_cluster_is_unknown() -> None:
+    assert cluster_version({"metadata": {}, "spec": {}}) == ""
+    assert cluster_version(cluster(history=[{"state": "Partial", "version": "1.36.0"}])) == "1.36.0"
+
+
+def test_version_skew() -> None:
+    assert skew_problem("1.36.3", "1.36.3") == ""
+    assert skew_problem("1.33.0", "1.36.3") == ""
+    assert "newer" in skew_problem("1.37.0", "1.36.3")
+    assert "newer" in skew_problem("1.36.4", "1.36.3")
+    assert "oldest allowed is 1.33" in skew_problem("1.32.0", "1.36.3")
+    assert skew_problem("4.22.1", "5.0.0") == ""
+    assert "newer" in skew_problem("5.1.0", "5.0.3")
+
+
+def test_the_screen_has_everything() -> None:
+    problem = {"type": "EtcdAvailable", "status": "False", "reason": "EtcdWaitingForQuorum", "message": "0 of 1"}
+    data = {
+        "name": "demo",
+        "namespace": "clusters",
+        "platform": "KubeVirt",
+        "infraID": "demo-abcde",
+        "controlPlaneNamespace": "clusters-demo",
+        "deleting": False,
+        "paused": "",
+        "release": "r/x:1",
+        "version": "1.35.0",
+        "rollout": {"version": "1.36.3", "state": "Partial"},
+        "endpoints": {"API server": "https://10.0.0.1:6443"},
+        "kubeconfig": "demo-admin-kubeconfig",
+        "available": False,
+        "problems": [problem],
+        "pods": [
+            {"name": "etcd-0", "phase": "Pending", "ready": False, "restarts": 2, "why": "Unschedulable: no disk"}
+        ],
+        "machineControllers": [{"name": "cluster-api", "namespace": "hypershift", "ready": 1, "wanted": 1}],
+        "nodePools": [
+            {"name": "demo", "nodes": 1, "wanted": 2, "version": "1.35.0", "ready": False, "problems": [problem]}
+        ],
+        "machines": [
+            {"name": "demo-x", "pool": "demo", "phase": "Provisioning", "node": "", "vm": "Scheduling", "why": "Z: y"}
+        ],
+        "waitingFor": ["etcd"],
+    }
+    text = screen(data)
+    for words in (
+        "clusters/demo: not available yet",
+        "1.36.3 (Partial, before that 1.35.0)",
+        "https://10.0.0.1:6443",
+        "0 of 1 pods ready in namespace clusters-demo, 2 restarts",
+        "cluster-api 1/1 in namespace hypershift",
+        "EtcdAvailable=False  EtcdWaitingForQuorum: 0 of 1",
+        "etcd-0: Pending Unschedulable: no disk",
+        "1 of 2",
+        "Provisioning",
+        "Waiting for",
+    ):
+        assert words in text, words
