@@ -123,7 +123,7 @@ class Informer:
         """Take in an object that a write just returned, so the next pass reads its own writes."""
         if self.ns and (obj.get("metadata") or {}).get("namespace") != self.ns:
             return
-        if self.labels or self.fields or not self.synced:
+        if self.fields or not self.synced or not _selected(self.labels, obj):
             return
         if self._version.isdigit() and version_of(obj) <= int(self._version):
             return  # the watch is already past this; the object may even be deleted again
@@ -250,3 +250,15 @@ def owner_key(kind: str) -> Callable[[Any], Iterable[str]]:
                 yield f"{ns}/{ref['name']}" if ns else ref["name"]
 
     return mapper
+
+
+def _selected(labels: str | None, obj: Object) -> bool:
+    """Whether a selector of the plain forms `key` and `key=value` picks this object; any other form never does here."""
+    have = (obj.get("metadata") or {}).get("labels") or {}
+    for part in labels.split(",") if labels else ():
+        key, given, value = part.partition("=")
+        if not key.replace("-", "").replace(".", "").replace("/", "").replace("_", "").isalnum() or key not in have:
+            return False
+        if given and have[key] != value:
+            return False
+    return True
