@@ -45,7 +45,9 @@ async def _look(client: Client, spec: Spec, status: Status) -> None:
         status.lines.append(Line(meta["name"], _version(item), 0, used, "ready" if well else "not ready", well))
         if not well:
             why = await pod_trouble(client, meta["namespace"], item["spec"]["selector"].get("matchLabels", {}))
-            status.wrong.append(f"{item['kind']} {meta['namespace']}/{meta['name']} is not ready: {why or 'no reason'}.")
+            status.wrong.append(
+                f"{item['kind']} {meta['namespace']}/{meta['name']} is not ready: {why or 'no reason'}."
+            )
     if spec.profile == "kubevirt":
         usable, why = kvm()
         status.notes.append(

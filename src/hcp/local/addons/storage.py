@@ -86,6 +86,7 @@ def _deployment(image: str, helper: str) -> Object:
             "--config=/etc/config/config.json",
             f"--helper-image={helper}",
             f"--provisioner-name={PROVISIONER}",
+            "--service-account-name=local-path-provisioner",
             "--worker-threads=8",
         ],
         "env": [{"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}],

@@ -58,7 +58,7 @@ async def node_ready(client: Client, spec: Spec) -> None:
         return is_node_ready(seen)
 
     async def failure() -> HcpError:
-        conditions = seen.get("status", {}).get("conditions", [])
+        conditions = seen.get("status", {}).get("conditions") or []
         said = next((item.get("message", "") for item in conditions if item["type"] == "Ready"), "")
         return HcpError(
             f"Node {spec.node_name} did not become Ready",
@@ -70,7 +70,7 @@ async def node_ready(client: Client, spec: Spec) -> None:
 
 
 def is_node_ready(node: Object) -> bool:
-    conditions = node.get("status", {}).get("conditions", [])
+    conditions = node.get("status", {}).get("conditions") or []
     return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)
 
 
@@ -83,7 +83,9 @@ def is_ready(obj: Object) -> bool:
         wanted = status.get("desiredNumberScheduled", 0)
         return bool(wanted > 0 and status.get("numberReady", 0) >= wanted <= status.get("updatedNumberScheduled", 0))
     wanted = spec.get("replicas", 1)
-    return bool(status.get("readyReplicas", 0) >= wanted <= status.get("updatedReplicas", 0))
+    updated = status.get("updatedReplicas", 0)
+    # While an old pod still runs, the ready one may be that.
+    return bool(status.get("readyReplicas", 0) >= wanted <= updated and status.get("replicas", 0) == updated)
 
 
 async def definitions_served(client: Client, wanted: list[Object]) -> None:
@@ -92,7 +94,7 @@ async def definitions_served(client: Client, wanted: list[Object]) -> None:
     async def served() -> bool:
         for obj in wanted:
             live = await client.get(resource_for(obj), obj["metadata"]["name"])
-            conditions = live.get("status", {}).get("conditions", [])
+            conditions = live.get("status", {}).get("conditions") or []
             if not any(item["type"] == "Established" and item["status"] == "True" for item in conditions):
                 return False
         return True
@@ -143,7 +145,7 @@ async def pod_trouble(client: Client, ns: str, labels: dict[str, str]) -> str | 
             waiting = state.get("waiting") or container.get("lastState", {}).get("terminated") or {}
             if waiting.get("reason"):
                 return f"{waiting['reason']}: {waiting.get('message', '')}"[:400]
-        for condition in status.get("conditions", []):
+        for condition in status.get("conditions") or ():
             if condition["status"] != "True" and condition.get("message"):
                 return str(condition["message"])[:400]
     return "no pod exists" if not pods else None
