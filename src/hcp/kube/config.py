@@ -104,7 +104,7 @@ def load_config(path: str | os.PathLike[str] | None = None, context: str | None 
     if from_env:
         return _from_files(from_env, context)
     if context is None and os.environ.get("KUBERNETES_SERVICE_HOST") and (SERVICE_ACCOUNT_DIR / "token").exists():
-        return ClusterConfig.in_cluster()
+        return ClusterConfig.in_cluster(SERVICE_ACCOUNT_DIR)
     home = Path.home() / ".kube" / "config"
     if not home.exists():
         raise HcpError(
