@@ -1,0 +1,29 @@
+"""``hcp install``: the operator and its parts on any cluster."""
+
+from __future__ import annotations
+
+from hcp.cli.command import Command, Flag
+from hcp.cli.common import CLUSTER_ACCESS
+from hcp.cli.install_flags import FLAGS
+
+COMMAND = Command(
+    "install",
+    "Install the operator on a management cluster",
+    long="Applies the definitions, rights, priority classes and the operator with its ignition server. Running it\n"
+    "again upgrades. The router for Routes is installed only where the cluster serves no Routes itself.",
+    examples=(
+        ("Install, and wait until the operator runs", "{prog} install --wait-until-available"),
+        ("Use an image from your own registry", "{prog} install --image registry.example.com/hcp:1.0"),
+        ("See what would be applied", "{prog} install render"),
+    ),
+    flags=(
+        *FLAGS,
+        Flag("install-scope", "string", "all", "what to apply", choices=("all", "crds", "resources")),
+        Flag("wait-until-crds-established", "bool", False, "wait until the API server serves the definitions"),
+        Flag("wait-until-available", "bool", False, "wait until the operator runs"),
+        Flag("timeout", "duration", 300 * 10**9, "how long to wait for it"),
+        *CLUSTER_ACCESS,
+    ),
+    exclusive=(("image", "hypershift-image"),),
+    handler="hcp.cli.install_run:install",
+)

@@ -1,0 +1,146 @@
+"""`install` and `install render`: from flags to options, and then to a cluster or to stdout."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hcp.cli import files
+from hcp.cli.build import commit
+from hcp.cli.command import Call, UsageError
+from hcp.cli.terminal import note, warn
+from hcp.install.options import DEFAULT_IMAGE, Options
+
+RELEASE = "release-1.36"
+
+
+def _built(component: str) -> str:
+    """The reference by digest of an image that was built on this machine, else the empty string."""
+    from hcp import payload
+    from hcp.errors import HcpError
+    from hcp.payload.image import image_digest, reference
+
+    try:
+        found = payload.find(component)
+    except HcpError:
+        return ""
+    if found is None or not (found / "image").is_dir():
+        return ""
+    repository = "hcp/release" if component.startswith("release-") else f"hcp/{component.removeprefix('image-')}"
+    return reference(repository, image_digest(found))
+
+
+def options_of(call: Call, *, router: bool, image: str = "", release: str = "") -> Options:
+    """The options of a command line; ``image`` and ``release`` stand in for flags that were not given."""
+    if call.switch("development") and call.changed("replicas"):
+        raise UsageError("--development means no operator pods, so --replicas cannot be given with it")
+    if call.number("replicas") < 0:
+        raise UsageError(f"--replicas {call.number('replicas')} is not possible", hint="it is 0 or more")
+    if call.changed("limit-crd-install") and "kubevirt" not in call.items("limit-crd-install"):
+        raise UsageError("--limit-crd-install leaves kubevirt out", hint="it is the platform hcp runs: add kubevirt")
+    return Options(
+        namespace=call.text("namespace"),
+        image=call.text("image") or call.text("hypershift-image") or image or DEFAULT_IMAGE,
+        pull_policy=call.text("image-pull-policy"),
+        replicas=0 if call.switch("development") else call.number("replicas"),
+        server_version=commit(),
+        default_release=call.text("default-release-image") or release,
+        pull_secret=files.pull_secret(call.text("pull-secret")) if call.text("pull-secret") else None,
+        trust_bundle=files.trust_bundle(call.text("additional-trust-bundle"))
+        if call.text("additional-trust-bundle")
+        else "",
+        environment=call.pairs("additional-operator-env-vars"),
+        monitoring=call.text("platform-monitoring"),
+        admin_rbac=call.switch("enable-admin-rbac-generation"),
+        router=router,
+        router_domain=call.text("router-domain"),
+    )
+
+
+async def install(call: Call) -> int | None:
+    from hcp.cli.cluster import connect
+    from hcp.install import apply, manifests
+    from hcp.kube import resources as r
+
+    scope = call.text("install-scope")
+    if scope == "crds" and call.switch("wait-until-available"):
+        raise UsageError("--wait-until-available has nothing to wait for with --install-scope crds")
+    options_of(call, router=False)  # Everything that is wrong with the command line is said before anything is asked.
+    async with connect(call) as client:
+        router = await apply.wants_router(client, forced=call.switch("router"))
+        embedded = await apply.has_embedded_registry(client)
+        release = await apply.current_default_release(client, call.text("namespace"))
+        options = options_of(
+            call,
+            router=router,
+            image=_built("image-hcp") if embedded else "",
+            release=release or (_built(RELEASE) if embedded else ""),
+        )
+        if options.image == DEFAULT_IMAGE and not embedded:
+            warn(f"only embedded clusters serve {DEFAULT_IMAGE}: give an image this cluster can pull with --image")
+        if scope != "resources":
+            wait = scope == "all" or call.switch("wait-until-crds-established")
+            await apply.apply_crds(client, manifests.crds(options), print, wait=wait)
+        if scope == "crds":
+            return 0
+        monitors = options.monitoring != "None" and await client.has(r.SERVICEMONITORS)
+        await apply.apply_resources(client, manifests.resources(options, monitors=monitors), print)
+        if router and not options.router_domain and not await client.has(r.INGRESS_CONFIGS):
+            note(
+                "The router knows no apps domain: Routes need a host each, or run install with --router-domain DOMAIN."
+            )
+        if not options.default_release:
+            note(
+                "No default release is set: create cluster needs --release-image, or set --default-release-image here."
+            )
+        if call.switch("wait-until-available"):
+            await apply.wait_available(client, options, call.seconds("timeout"), note)
+            note("The operator is available.")
+    return 0
+
+
+def render(call: Call) -> int | None:
+    from hcp.cli.render import write
+    from hcp.install import manifests
+
+    if call.switch("template") and not call.switch("render-sensitive"):
+        raise UsageError("--template needs --render-sensitive", hint="a template holds the Secrets as they are")
+    options = options_of(call, router=call.switch("router"))
+    which = call.text("outputs")
+    objects: list[dict[str, Any]] = []
+    if which in ("all", "crds"):
+        objects += manifests.crds(options)
+    if which in ("all", "resources"):
+        objects += manifests.resources(options, monitors=options.monitoring != "None")
+    secrets = any(obj["kind"] == "Secret" for obj in objects)
+    if not call.switch("render-sensitive"):
+        objects = [obj for obj in objects if obj["kind"] != "Secret"]
+        if secrets:
+            note("Secrets are left out; --render-sensitive prints them.")
+    if call.switch("template"):
+        objects = [_template(objects, options)]
+    write(_text(objects, call.text("format")), call.text("output-file"), sensitive=call.switch("render-sensitive"))
+    return 0
+
+
+def _text(objects: list[dict[str, Any]], form: str) -> str:
+    if form == "json":
+        import json
+
+        return json.dumps({"apiVersion": "v1", "kind": "List", "items": objects}, indent=2, sort_keys=True) + "\n"
+    from hcp.cli.render import documents
+
+    return documents(objects)
+
+
+def _template(objects: list[dict[str, Any]], options: Options) -> dict[str, Any]:
+    """An OpenShift Template in which the image can be chosen."""
+    import json
+
+    text = json.dumps(objects).replace(json.dumps(options.image), '"${OPERATOR_IMAGE}"')
+    return {
+        "apiVersion": "template.openshift.io/v1",
+        "kind": "Template",
+        "metadata": {"name": "hypershift-operator-template"},
+        "objects": json.loads(text),
+        "parameters": [{"name": "OPERATOR_IMAGE", "value": options.image}],
+    }

@@ -1,0 +1,150 @@
+"""Putting manifests on a cluster: definitions first and tried before anything is written, then everything else."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from hcp.api import names
+from hcp.errors import HcpError
+from hcp.install import manifests, operator
+from hcp.install.objects import Object
+from hcp.install.options import Options
+from hcp.kube import Client
+from hcp.kube import resources as r
+from hcp.kube.errors import AlreadyExists, NotFound
+from hcp.router import manifests as router
+
+Say = Callable[[str], None]
+CRDS_TIMEOUT = 60.0
+WAIT_TIMEOUT_CODE = 3
+# How the CA of the embedded registry is published.
+REGISTRY_KEY = "registry.hcp.test..5000"
+
+
+async def wants_router(client: Client, *, forced: bool) -> bool:
+    """Whether the router is ours to install: asked for, there already by us, or nobody serves Routes."""
+    if forced:
+        return True
+    found = await client.get_or_none(r.DEPLOYMENTS, router.NAME, names.ROUTER_NAMESPACE)
+    if found is not None and manifests.INSTALLED in (found["metadata"].get("annotations") or {}):
+        return True
+    return found is None and not await client.has(r.ROUTES)
+
+
+async def has_embedded_registry(client: Client) -> bool:
+    """Whether this is an embedded cluster, which serves the images built on its machine under a fixed name."""
+    if not await client.has(r.IMAGE_CONFIGS):
+        return False
+    config = await client.get_or_none(r.IMAGE_CONFIGS, "cluster") or {}
+    name = ((config.get("spec") or {}).get("additionalTrustedCA") or {}).get("name")
+    if not name:
+        return False
+    trusted = await client.get_or_none(r.CONFIGMAPS, name, "openshift-config") or {}
+    return REGISTRY_KEY in (trusted.get("data") or {})
+
+
+async def current_default_release(client: Client, namespace: str) -> str:
+    """The default release a former run wrote down: running again without naming one keeps it."""
+    found = await client.get_or_none(r.CONFIGMAPS, names.SUPPORTED_VERSIONS, namespace)
+    return str(((found or {}).get("data") or {}).get(names.DEFAULT_RELEASE_KEY) or "")
+
+
+async def apply_crds(client: Client, crds: list[Object], say: Say, *, wait: bool = True) -> None:
+    for crd in crds:
+        await client.apply(crd, manager=names.INSTALL_FIELD_MANAGER, dry_run=True)
+    for crd in crds:
+        await client.apply(crd, manager=names.INSTALL_FIELD_MANAGER)
+        say(f"applied CustomResourceDefinition /{crd['metadata']['name']}")
+    if wait:
+        await wait_established(client, [crd["metadata"]["name"] for crd in crds])
+
+
+async def wait_established(client: Client, wanted: Iterable[str]) -> None:
+    missing = list(wanted)
+    try:
+        async with asyncio.timeout(CRDS_TIMEOUT):
+            while missing:
+                found = [await client.get(r.CRDS, name) for name in missing]
+                missing = [crd["metadata"]["name"] for crd in found if not _true(crd, "Established")]
+                if missing:
+                    await asyncio.sleep(0.1)
+    except TimeoutError:
+        raise HcpError(
+            f"the API server does not serve {', '.join(missing)} yet",
+            hint="look at the conditions with kubectl describe crd, then run it again",
+            exit_code=WAIT_TIMEOUT_CODE,
+        ) from None
+
+
+async def apply_resources(client: Client, objects: list[Object], say: Say) -> None:
+    for obj in objects:
+        where = f"{obj['metadata'].get('namespace', '')}/{obj['metadata']['name']}"
+        if obj["kind"] == "PriorityClass":
+            # Its value cannot be changed: one that is there is left alone.
+            try:
+                await client.create(obj, manager=names.INSTALL_FIELD_MANAGER)
+                say(f"created PriorityClass {where}")
+            except AlreadyExists:
+                say(f"already exists: PriorityClass {where}")
+            continue
+        await client.apply(obj, manager=names.INSTALL_FIELD_MANAGER)
+        say(f"applied {obj['kind']} {where}")
+
+
+async def wait_available(client: Client, options: Options, seconds: float, say: Say) -> None:
+    """Wait for the operator's Deployment; when it does not come up, say what its pods say."""
+    told = ""
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                found = await client.get(r.DEPLOYMENTS, operator.NAME, options.namespace)
+                status = found.get("status") or {}
+                seen = status.get("observedGeneration", 0) >= found["metadata"].get("generation", 0)
+                ready, want = status.get("updatedReplicas", 0), found["spec"].get("replicas", 1)
+                if seen and ready >= want and status.get("availableReplicas", 0) >= want:
+                    return
+                line = f"waiting for the operator: {status.get('availableReplicas', 0)} of {want} available"
+                if line != told:
+                    say(line)
+                    told = line
+                await asyncio.sleep(0.5)
+    except TimeoutError:
+        raise HcpError(
+            f"the operator is not available after {seconds:.0f} s",
+            cause=await _pod_reasons(client, options) or None,
+            hint=f"kubectl -n {options.namespace} describe deployment {operator.NAME} shows more",
+            exit_code=WAIT_TIMEOUT_CODE,
+        ) from None
+
+
+async def _pod_reasons(client: Client, options: Options) -> str:
+    reasons = []
+    for pod in await client.list(r.PODS, options.namespace, labels=f"name={operator.NAME}"):
+        for status in (pod.get("status") or {}).get("containerStatuses") or []:
+            state: dict[str, Any] = (status.get("state") or {}).get("waiting") or {}
+            if state:
+                reasons.append(
+                    f"pod {pod['metadata']['name']}: {state.get('reason')} {state.get('message', '')}".strip()
+                )
+    return "; ".join(reasons)
+
+
+def _true(obj: Object, condition: str) -> bool:
+    found = (obj.get("status") or {}).get("conditions") or []
+    return any(one["type"] == condition and one["status"] == "True" for one in found)
+
+
+async def gone(client: Client, res: r.Resource, name: str, namespace: str | None, seconds: float) -> bool:
+    """Whether an object has disappeared within the time."""
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                try:
+                    await client.get(res, name, namespace)
+                except NotFound:
+                    return True
+                await asyncio.sleep(0.2)
+    except TimeoutError:
+        return False

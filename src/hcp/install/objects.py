@@ -1,0 +1,85 @@
+"""Short ways to write the usual manifests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+Object = dict[str, Any]
+RBAC = "rbac.authorization.k8s.io"
+READ = ("get", "list", "watch")
+WRITE = ("create", "update", "patch", "delete", "deletecollection")
+ALL = (*READ, *WRITE)
+
+
+def rule(group: str, resources: str, verbs: Iterable[str]) -> Object:
+    """One RBAC rule; ``resources`` is a list separated by spaces."""
+    return {"apiGroups": [group], "resources": resources.split(), "verbs": list(verbs)}
+
+
+def service_account(name: str, namespace: str, pull_secrets: Iterable[str] = ()) -> Object:
+    found: Object = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": name, "namespace": namespace}}
+    secrets = [{"name": secret} for secret in pull_secrets]
+    if secrets:
+        found["imagePullSecrets"] = secrets
+    return found
+
+
+def account(name: str, namespace: str) -> Object:
+    return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+
+
+def group(name: str) -> Object:
+    return {"apiGroup": RBAC, "kind": "Group", "name": name}
+
+
+def cluster_role(name: str, rules: list[Object]) -> Object:
+    return {"apiVersion": f"{RBAC}/v1", "kind": "ClusterRole", "metadata": {"name": name}, "rules": rules}
+
+
+def role(name: str, namespace: str, rules: list[Object]) -> Object:
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": f"{RBAC}/v1", "kind": "Role", "metadata": metadata, "rules": rules}
+
+
+def cluster_binding(name: str, subject: Object, role_name: str = "") -> Object:
+    return {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": name},
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": role_name or name},
+        "subjects": [subject],
+    }
+
+
+def binding(name: str, namespace: str, subject: Object, *, kind: str = "Role", role_name: str = "") -> Object:
+    return {
+        "apiVersion": f"{RBAC}/v1",
+        "kind": "RoleBinding",
+        "metadata": {"name": name, "namespace": namespace},
+        "roleRef": {"apiGroup": RBAC, "kind": kind, "name": role_name or name},
+        "subjects": [subject],
+    }
+
+
+def config_map(name: str, namespace: str, data: Mapping[str, str], labels: Mapping[str, str] | None = None) -> Object:
+    metadata: Object = {"name": name, "namespace": namespace}
+    if labels:
+        metadata["labels"] = dict(labels)
+    return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": dict(data)}
+
+
+def container_security() -> Object:
+    return {
+        "allowPrivilegeEscalation": False,
+        "capabilities": {"drop": ["ALL"]},
+        "readOnlyRootFilesystem": True,
+    }
+
+
+def pod_security() -> Object:
+    return {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}
+
+
+def http_probe(path: str, port: str, *, scheme: str = "HTTP", **more: int) -> Object:
+    return {"httpGet": {"path": path, "port": port, "scheme": scheme}, **more}

@@ -1,0 +1,107 @@
+"""The operator's Deployment and Service."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hcp.api import names
+from hcp.install.objects import Object, container_security, http_probe, pod_security
+from hcp.install.options import Options
+from hcp.install.rights import ACCOUNT
+
+NAME = "operator"
+METRICS_PORT = 9000
+LABELS = {"name": NAME, "app": NAME, names.LABEL_COMPONENT: "operator"}
+TRUST = "/etc/hcp/trust"
+
+
+def _field(path: str) -> Object:
+    return {"fieldRef": {"apiVersion": "v1", "fieldPath": path}}
+
+
+def _environment(options: Options) -> list[Object]:
+    found: list[Object] = [
+        {"name": "MY_NAMESPACE", "valueFrom": _field("metadata.namespace")},
+        {"name": "MY_NAME", "valueFrom": _field("metadata.name")},
+        {"name": "HCP_IMAGE", "value": options.image},
+    ]
+    if options.trust_bundle:
+        # Beside the CAs of the image, not instead of them.
+        found.append({"name": "SSL_CERT_FILE", "value": f"{TRUST}/{names.CA_BUNDLE_KEY}"})
+    taken = {one["name"] for one in found}
+    for name, value in options.environment.items():
+        key, text = name.strip(), value.strip()
+        if key and text and key not in taken:
+            found.append({"name": key, "value": text})
+    return found
+
+
+def deployment(options: Options) -> Object:
+    mounts: list[Object] = [{"name": "tmp", "mountPath": "/tmp"}]
+    volumes: list[Object] = [{"name": "tmp", "emptyDir": {}}]
+    if options.trust_bundle:
+        mounts.append({"name": "trust", "mountPath": TRUST, "readOnly": True})
+        volumes.append({"name": "trust", "configMap": {"name": names.USER_CA_BUNDLE}})
+    container: dict[str, Any] = {
+        "name": NAME,
+        "image": options.image,
+        "imagePullPolicy": options.pull_policy,
+        "args": ["operator", "run", f"--namespace={options.namespace}", f"--metrics-port={METRICS_PORT}"],
+        "env": _environment(options),
+        "ports": [{"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"}],
+        "readinessProbe": http_probe("/readyz", "metrics", periodSeconds=2),
+        "livenessProbe": http_probe("/healthz", "metrics", periodSeconds=20, failureThreshold=5),
+        "resources": {"requests": {"cpu": "10m", "memory": "150Mi"}},
+        "securityContext": container_security(),
+        "volumeMounts": mounts,
+    }
+    pod = {
+        "serviceAccountName": ACCOUNT,
+        "priorityClassName": names.PRIORITY_OPERATOR,
+        "securityContext": pod_security(),
+        "terminationGracePeriodSeconds": 15,
+        "containers": [container],
+        "volumes": volumes,
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {
+            "name": NAME,
+            "namespace": options.namespace,
+            "labels": dict(LABELS),
+            "annotations": {names.ANNOTATION_INSTALL_VERSION: options.version},
+        },
+        "spec": {
+            "replicas": options.replicas,
+            "selector": {"matchLabels": {"name": NAME}},
+            "template": {"metadata": {"labels": dict(LABELS)}, "spec": pod},
+        },
+    }
+
+
+def service(options: Options) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": NAME, "namespace": options.namespace, "labels": dict(LABELS)},
+        "spec": {
+            "type": "ClusterIP",
+            "selector": {"name": NAME},
+            "ports": [{"name": "metrics", "port": 9393, "targetPort": "metrics", "protocol": "TCP"}],
+        },
+    }
+
+
+def monitor(options: Options) -> Object:
+    """Lets a Prometheus operator read the metrics."""
+    return {
+        "apiVersion": "monitoring.coreos.com/v1",
+        "kind": "ServiceMonitor",
+        "metadata": {"name": NAME, "namespace": options.namespace},
+        "spec": {
+            "jobLabel": "component",
+            "selector": {"matchLabels": {"name": NAME}},
+            "endpoints": [{"port": "metrics", "interval": "30s"}],
+        },
+    }

@@ -1,0 +1,47 @@
+"""What an installation may be told, checked once: everything after it can rely on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from hcp import __version__
+from hcp.api.names import OPERATOR_NAMESPACE
+from hcp.errors import HcpError
+
+DEFAULT_IMAGE = f"registry.hcp.test:5000/hcp/hcp:{__version__}"
+SUPPORTED_KUBERNETES = ("1.36", "1.35")
+PULL_POLICIES = ("Always", "Never", "IfNotPresent")
+MONITORING = ("None", "OperatorOnly", "All")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How the operator is installed."""
+
+    image: str = DEFAULT_IMAGE
+    pull_policy: str = "IfNotPresent"
+    replicas: int = 1
+    version: str = __version__
+    server_version: str = "<unknown>"
+    default_release: str = ""
+    pull_secret: bytes | None = None
+    trust_bundle: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    monitoring: str = "None"
+    admin_rbac: bool = False
+    router: bool = False
+    router_domain: str = ""
+    namespace: str = OPERATOR_NAMESPACE
+
+    def __post_init__(self) -> None:
+        if self.namespace != OPERATOR_NAMESPACE:
+            raise HcpError(
+                f"the operator cannot be installed into namespace {self.namespace!r}",
+                cause="network policies of hosted clusters and the command line name its namespace",
+                hint=f"leave --namespace at {OPERATOR_NAMESPACE}",
+            )
+        if self.pull_policy not in PULL_POLICIES:
+            raise HcpError(f"image pull policy {self.pull_policy!r} is not one of {', '.join(PULL_POLICIES)}")
+        if not self.image or any(char.isspace() for char in self.image):
+            raise HcpError(f"{self.image!r} is not an image reference")
