@@ -1,0 +1,135 @@
+"""What the tests of embedded clusters share: the real command line, kubectl, pods that serve and pods that ask."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+HCP = Path(sys.executable).with_name("hcp")
+
+
+def hcp(*words: str, check: bool = True, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        [str(HCP), *words], capture_output=True, text=True, check=False, timeout=1500, env={**os.environ, **(env or {})}
+    )
+    if check and done.returncode != 0:
+        raise AssertionError(f"hcp {' '.join(words)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
+    return done
+
+
+def eventually(check: Callable[[], Any], what: str, seconds: float = 60.0) -> Any:
+    """Asks until the answer is true; an exception counts as no."""
+    end = time.monotonic() + seconds
+    last: object = None
+    while time.monotonic() < end:
+        try:
+            last = check()
+            if last:
+                return last
+        except (AssertionError, OSError, ValueError, KeyError, IndexError) as error:
+            last = error
+        time.sleep(0.5)
+    raise AssertionError(f"{what} did not happen within {seconds:.0f} s; last: {last}")
+
+
+class Cluster:
+    """A running embedded cluster and a namespace-free kubectl for it."""
+
+    def __init__(self, name: str, folder: Path) -> None:
+        from hcp import payload
+
+        kubernetes = payload.find("kubernetes-1.36")
+        assert kubernetes is not None
+        self.name = name
+        self.kubectl_binary = kubernetes / "bin" / "kubectl"
+        self.kubeconfig = folder / f"{name}.kubeconfig"
+        self.kubeconfig.write_text(hcp("local", "kubeconfig", "--name", name).stdout)
+
+    def kubectl(self, *words: str, stdin: str | None = None, check: bool = True, seconds: float = 120) -> str:
+        done = subprocess.run(
+            [str(self.kubectl_binary), f"--kubeconfig={self.kubeconfig}", *words],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=seconds,
+        )
+        if check and done.returncode != 0:
+            raise AssertionError(f"kubectl {' '.join(words)}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def get(self, *words: str) -> Any:
+        return json.loads(self.kubectl("get", *words, "-o", "json"))
+
+    def apply(self, *objects: dict[str, Any]) -> None:
+        self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
+
+    def image(self) -> str:
+        """An image with Python in it, by digest: the router's own."""
+        found = self.get("deployment", "router-default", "-n", "openshift-ingress")
+        image: str = found["spec"]["template"]["spec"]["containers"][0]["image"]
+        return image
+
+    def ask(self, ns: str, pod: str, url: str, seconds: int = 3) -> str:
+        """What a pod gets from a URL: the body, or `failed: …`."""
+        program = (
+            "import sys,urllib.request as u\n"
+            "try: print(u.urlopen(sys.argv[1], timeout=int(sys.argv[2])).read().decode()[:200])\n"
+            "except Exception as e: print('failed:', e)"
+        )
+        return self.kubectl("exec", "-n", ns, pod, "--", "python3", "-c", program, url, str(seconds)).strip()
+
+    def wait_pods(self, ns: str, *pods: str, seconds: int = 120) -> None:
+        self.kubectl(
+            "wait", "-n", ns, "--for=condition=Ready", f"--timeout={seconds}s", *(f"pod/{pod}" for pod in pods),
+            seconds=seconds + 20,
+        )  # fmt: skip
+
+
+def server(ns: str, name: str, image: str, **more: Any) -> dict[str, Any]:
+    """A pod that answers every HTTP request on 8080 with its own name, and can also ask others."""
+    program = (
+        "import http.server as h\n"
+        "class H(h.BaseHTTPRequestHandler):\n"
+        "    def do_GET(self):\n"
+        f"        b=b'I am {name}'\n"
+        "        self.send_response(200); self.send_header('Content-Length', str(len(b))); self.end_headers()\n"
+        "        self.wfile.write(b)\n"
+        "    def log_message(self, *a): pass\n"
+        "h.ThreadingHTTPServer(('', 8080), H).serve_forever()\n"
+    )
+    container = {
+        "name": "server",
+        "image": image,
+        "command": ["python3", "-c", program],
+        "ports": [{"containerPort": 8080}],
+        "readinessProbe": {"tcpSocket": {"port": 8080}, "periodSeconds": 1},
+        **more.pop("container", {}),
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": name, "namespace": ns, "labels": {"app": name}},
+        "spec": {"terminationGracePeriodSeconds": 0, "containers": [container], **more},
+    }
+
+
+def service(ns: str, name: str, kind: str = "ClusterIP") -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": ns},
+        "spec": {"type": kind, "selector": {"app": name}, "ports": [{"port": 80, "targetPort": 8080, "name": "http"}]},
+    }
+
+
+def namespace(name: str) -> dict[str, Any]:
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
