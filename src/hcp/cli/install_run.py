@@ -29,8 +29,8 @@ def _built(component: str) -> str:
     return reference(repository, image_digest(found))
 
 
-def options_of(call: Call, *, router: bool, image: str = "", release: str = "") -> Options:
-    """The options of a command line; ``image`` and ``release`` stand in for flags that were not given."""
+def options_of(call: Call, *, router: bool, image: str = "", release: str = "", domain: str = "") -> Options:
+    """The options of a command line; ``image``, ``release`` and ``domain`` stand in for flags that were not given."""
     if call.switch("development") and call.changed("replicas"):
         raise UsageError("--development means no operator pods, so --replicas cannot be given with it")
     if call.number("replicas") < 0:
@@ -52,7 +52,7 @@ def options_of(call: Call, *, router: bool, image: str = "", release: str = "") 
         monitoring=call.text("platform-monitoring"),
         admin_rbac=call.switch("enable-admin-rbac-generation"),
         router=router,
-        router_domain=call.text("router-domain"),
+        router_domain=call.text("router-domain") or domain,
     )
 
 
@@ -74,6 +74,7 @@ async def install(call: Call) -> int | None:
             router=router,
             image=_built("image-hcp") if embedded else "",
             release=release or (_built(RELEASE) if embedded else ""),
+            domain=await apply.current_router_domain(client) if router else "",
         )
         if options.image == DEFAULT_IMAGE and not embedded:
             warn(f"only embedded clusters serve {DEFAULT_IMAGE}: give an image this cluster can pull with --image")

@@ -33,6 +33,15 @@ async def wants_router(client: Client, *, forced: bool) -> bool:
     return found is None and not await client.has(r.ROUTES)
 
 
+async def current_router_domain(client: Client) -> str:
+    """The apps domain a former run gave our router: running again without naming one keeps it."""
+    found = await client.get_or_none(r.DEPLOYMENTS, router.NAME, names.ROUTER_NAMESPACE)
+    if found is None:
+        return ""
+    arguments: list[str] = found["spec"]["template"]["spec"]["containers"][0].get("args") or []
+    return next((one.partition("=")[2] for one in arguments if one.startswith("--domain=")), "")
+
+
 async def has_embedded_registry(client: Client) -> bool:
     """Whether this is an embedded cluster, which serves the images built on its machine under a fixed name."""
     if not await client.has(r.IMAGE_CONFIGS):

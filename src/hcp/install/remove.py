@@ -19,6 +19,7 @@ Say = Callable[[str], None]
 # Kinds whose definitions the operator brings along for its machines.
 MACHINE_GROUPS = ("cluster.x-k8s.io",)
 NAMESPACE_TIMEOUT = 120.0
+CRD_TIMEOUT = 60.0
 
 
 async def hosted_clusters(client: Client) -> list[str]:
@@ -56,12 +57,17 @@ async def remove(client: Client, *, force: bool, keep_crds: bool, say: Say) -> N
     if keep_crds:
         say("kept the definitions")
         return
-    if ours:
-        await _delete_crd(client, "routes.route.openshift.io", say)
-    for crd in generate.crds():
-        await _delete_crd(client, crd["metadata"]["name"], say)
-    for name in await _machine_crds(client):
-        await _delete_crd(client, name, say)
+    doomed = [crd["metadata"]["name"] for crd in generate.crds()]
+    doomed += ["routes.route.openshift.io"] if ours else []
+    doomed += await _machine_crds(client)
+    for name in doomed:
+        if await client.delete(r.CRDS, name, missing_ok=True) is not None:
+            say(f"deleted CustomResourceDefinition /{name}")
+    for name in doomed:
+        if not await gone(client, r.CRDS, name, None, CRD_TIMEOUT):
+            raise HcpError(
+                f"the definition {name} does not go away", hint="objects with finalizers hold it", exit_code=3
+            )
 
 
 async def _our_router(client: Client) -> bool:
@@ -81,14 +87,6 @@ async def _delete(client: Client, obj: Object, say: Say) -> None:
             return
         raise
     say(f"deleted {obj['kind']} {namespace or ''}/{name}")
-
-
-async def _delete_crd(client: Client, name: str, say: Say) -> None:
-    try:
-        await client.delete(r.CRDS, name)
-        say(f"deleted CustomResourceDefinition /{name}")
-    except NotFound:
-        return
 
 
 async def _machine_crds(client: Client) -> list[str]:
