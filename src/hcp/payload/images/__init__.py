@@ -23,10 +23,11 @@ def components() -> Iterable[Component]:
 
 
 def _all() -> Iterator[Component]:
+    from hcp.payload import disk
     from hcp.payload.image import image_component
     from hcp.payload.images import bases, own, tools
     from hcp.payload.images.network import network_images
-    from hcp.payload.images.static import static_images
+    from hcp.payload.images.static import MINORS, static_images
     from hcp.payload.rootfs import rootfs_component
 
     yield from tools.components()
@@ -35,3 +36,4 @@ def _all() -> Iterator[Component]:
     for image in (*static_images(), *network_images()):
         yield image_component(image)
     yield from own.components()
+    yield from disk.components(MINORS)
