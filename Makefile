@@ -26,6 +26,10 @@ test-unit: install
 test-integration: install
 	$(BIN)/pytest -q tests/integration
 
+# DOWNLOAD=1 takes official builds instead of building from source; NODES=0 stops at the control plane.
+demo: install
+	$(BIN)/hcp demo --nodes $(or $(NODES),2) $(if $(DOWNLOAD),--download)
+
 test: lint test-unit test-integration
 
 clean:

@@ -1,0 +1,34 @@
+"""`demo`: the guided tour on one machine."""
+
+from __future__ import annotations
+
+from hcp.cli.command import Call, Command, Flag
+
+COMMAND = Command(
+    "demo",
+    "Show the whole thing on this machine",
+    long=(
+        "Brings an embedded management cluster up, installs the operator on it and creates a hosted cluster. "
+        "Each step is a command you could have typed, and is shown. Stop it at any moment; the next run continues."
+    ),
+    examples=(("Everything", "sudo {prog} demo"), ("Only a hosted control plane", "sudo {prog} demo --nodes 0")),
+    flags=(
+        Flag("name", "string", "default", "name of the embedded cluster"),
+        Flag("cluster", "string", "demo", "name of the hosted cluster"),
+        Flag("nodes", "int32", 2, "virtual machines to add as nodes"),
+        Flag("download", "bool", False, "download official builds instead of building from source"),
+        Flag("folder", "string", "demo", "folder for the kubeconfigs and logs of the tour", metavar="dir"),
+    ),
+    handler="hcp.cli.demo:run",
+)
+
+
+def run(call: Call) -> None:
+    from pathlib import Path
+
+    from hcp.cli.terminal import note
+    from hcp.local.demo.plan import Tour
+    from hcp.local.demo.run import run as tour
+
+    folder = Path(call.text("folder")).resolve()
+    tour(Tour(call.text("name"), call.text("cluster"), call.number("nodes"), folder, call.switch("download")), note)

@@ -1,0 +1,111 @@
+"""What the tour does, in order. Pure: it names commands, it runs none.
+
+On a first run parts have to be built, so the order is that of usefulness: the management cluster, a hosted control
+plane, then virtual machines. What later steps need is built in the background while earlier ones can already be used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+CONTROL_PLANE_PARTS = ("image-hcp", "release-1.36")
+MACHINE_PARTS = ("kubevirt", "cdi")
+RELEASE_COMPONENT = "release-1.36"
+
+
+@dataclass(frozen=True)
+class Step:
+    title: str
+    command: Sequence[str]
+    usable: str = ""
+    """What a person can do from now on."""
+    save: Path | None = None
+    """The command's output is kept here instead of shown."""
+    needs_build: bool = False
+    """Wait for the background build before this step."""
+
+
+@dataclass(frozen=True)
+class Tour:
+    """How one tour is made."""
+
+    name: str
+    cluster: str
+    nodes: int
+    folder: Path
+    download: bool = False
+
+    @property
+    def management(self) -> Path:
+        return self.folder / "management.kubeconfig"
+
+    @property
+    def guest(self) -> Path:
+        return self.folder / f"{self.cluster}.kubeconfig"
+
+    @property
+    def pull_secret(self) -> Path:
+        return self.folder / "pull-secret.json"
+
+
+def background(tour: Tour) -> list[str]:
+    """Built while a person already uses the first steps."""
+    return ["payload", "build", *MACHINE_PARTS, *_download(tour)]
+
+
+def control_plane(tour: Tour) -> list[Step]:
+    kubeconfig = ("--kubeconfig", str(tour.management))
+    return [
+        Step(
+            "A management cluster",
+            ["local", "up", "--name", tour.name, "--profile", "cluster", *_download(tour)],
+            f"kubectl --kubeconfig {tour.management} get pods -A",
+        ),
+        Step("Its kubeconfig", ["local", "kubeconfig", "--name", tour.name], save=tour.management),
+        Step(
+            "The operator's image and a release in its registry",
+            ["local", "push", "--name", tour.name, *CONTROL_PLANE_PARTS],
+        ),
+        Step("The operator", ["install", *kubeconfig, "--wait-until-available"]),
+        Step(
+            "A hosted cluster",
+            [
+                *("create", "cluster", "kubevirt", *kubeconfig, "--name", tour.cluster, "--node-pool-replicas", "0"),
+                *("--pull-secret", str(tour.pull_secret), "--memory", "2Gi", "--cores", "1"),
+                *("--control-plane-availability-policy", "SingleReplica", "--root-volume-size", "8"),
+            ],
+        ),
+        Step("Its control plane answers", ["wait", "cluster", tour.cluster, *kubeconfig, "--control-plane"]),
+        Step(
+            "Its kubeconfig",
+            ["create", "kubeconfig", "--name", tour.cluster, *kubeconfig],
+            f"kubectl --kubeconfig {tour.guest} get namespaces",
+            save=tour.guest,
+        ),
+    ]
+
+
+def machines(tour: Tour) -> list[Step]:
+    kubeconfig = ("--kubeconfig", str(tour.management))
+    return [
+        Step(
+            "KubeVirt and CDI on the management cluster",
+            ["local", "up", "--name", tour.name, "--profile", "kubevirt", *_download(tour)],
+            needs_build=True,
+        ),
+        Step(
+            f"{tour.nodes} virtual machines as nodes",
+            ["scale", "nodepool", tour.cluster, "--replicas", str(tour.nodes), *kubeconfig],
+        ),
+        Step(
+            "The nodes are ready",
+            ["wait", "nodepool", tour.cluster, *kubeconfig, "--timeout", "30m"],
+            f"kubectl --kubeconfig {tour.guest} get nodes",
+        ),
+    ]
+
+
+def _download(tour: Tour) -> list[str]:
+    return ["--download"] if tour.download else []

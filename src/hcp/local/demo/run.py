@@ -1,0 +1,115 @@
+"""Runs the tour and says, all the time, what is usable and what is coming."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+from hcp.errors import HcpError
+from hcp.local.demo.plan import Step, Tour, background, control_plane, machines
+from hcp.local.demo.workload import Workload
+
+Say = Callable[[str], None]
+
+
+def run(tour: Tour, say: Say) -> None:
+    tour.folder.mkdir(parents=True, exist_ok=True)
+    if not tour.pull_secret.exists():
+        tour.pull_secret.write_text('{"auths": {}}\n')  # the embedded registry asks for no credentials
+    laps: list[tuple[str, float]] = []
+    steps = control_plane(tour)
+    first, rest = steps[0], steps[1:]
+    _step(first, say, laps, 0)
+    with _building(tour, say) as build:
+        for number, step in enumerate([*rest, *(machines(tour) if tour.nodes else [])], 1):
+            if step.needs_build:
+                _await_build(build, tour, say, laps)
+            _step(step, say, laps, number)
+    if tour.nodes:
+        started = time.monotonic()
+        say("\n== A web workload behind a load balancer address")
+        say(Workload(tour.guest).show())
+        laps.append(("A web workload answers", time.monotonic() - started))
+    _report(tour, laps, say)
+
+
+def _hcp(words: Sequence[str]) -> list[str]:
+    return [sys.executable, "-m", "hcp", *words]
+
+
+def _step(step: Step, say: Say, laps: list[tuple[str, float]], number: int) -> None:
+    say(f"\n== {step.title}\n$ hcp {' '.join(step.command)}" + (f" > {step.save}" if step.save else ""))
+    started = time.monotonic()
+    with _output(step.save) as out:
+        code = subprocess.run(_hcp(step.command), stdout=out, check=False).returncode
+    if code:
+        raise HcpError(
+            f"Step {number + 1}, '{step.title}', ended with exit code {code}",
+            hint="The lines above say why. What was done stays: run `make demo` again and it continues here.",
+        )
+    laps.append((step.title, time.monotonic() - started))
+    if step.usable:
+        say(f"Usable now: {step.usable}")
+
+
+@contextlib.contextmanager
+def _output(path: Path | None) -> Iterator[IO[str] | None]:
+    if path is None:
+        yield None
+        return
+    with path.open("w") as handle:
+        path.chmod(0o600)
+        yield handle
+
+
+@contextlib.contextmanager
+def _building(tour: Tour, say: Say) -> Iterator[subprocess.Popen[bytes] | None]:
+    """The parts of virtual machines, built beside the first steps; ended with us, and continued by the next run."""
+    if not tour.nodes:
+        yield None
+        return
+    log = tour.folder / "build.log"
+    say(f"Coming: virtual machines; their parts are built in the background (log: {log})")
+    with log.open("ab") as handle:
+        child = subprocess.Popen(_hcp(background(tour)), stdout=handle, stderr=handle)
+    try:
+        yield child
+    finally:
+        if child.poll() is None:
+            child.terminate()
+            child.wait()
+
+
+def _await_build(build: subprocess.Popen[bytes] | None, tour: Tour, say: Say, laps: list[tuple[str, float]]) -> None:
+    if build is None:
+        return
+    if build.poll() is None:
+        say("\n== Waiting for the parts of virtual machines to be built")
+    started = time.monotonic()
+    if build.wait():
+        log = (tour.folder / "build.log").read_text(errors="replace").strip().splitlines()
+        raise HcpError("The parts of virtual machines could not be built", cause=" ".join(log[-3:]))
+    laps.append(("Waiting for builds", time.monotonic() - started))
+
+
+def _report(tour: Tour, laps: list[tuple[str, float]], say: Say) -> None:
+    width = max(len(title) for title, _ in laps)
+    say("\n== What was done, and how long it took")
+    for title, seconds in laps:
+        say(f"  {title:<{width}}  {seconds:7.1f} s")
+    name = "" if tour.name == "default" else f" --name {tour.name}"
+    say(
+        f"""
+== What runs now
+  management cluster   hcp local status{name}
+  hosted cluster       hcp status {tour.cluster} --kubeconfig {tour.management}
+  look inside          kubectl --kubeconfig {tour.guest} get nodes,pods -A
+  more nodes           hcp scale nodepool {tour.cluster} --replicas {tour.nodes + 1} --kubeconfig {tour.management}
+  remove it            hcp destroy cluster kubevirt --name {tour.cluster} --kubeconfig {tour.management}
+  stop everything      hcp local down{name} --purge"""
+    )

@@ -1,0 +1,102 @@
+"""A small web workload in the hosted cluster, reached from outside through a load balancer address."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+from hcp.errors import HcpError
+
+_NAME = "hello"
+_PORT = 8080
+_WAIT_SECONDS = 420.0
+
+
+class Workload:
+    def __init__(self, kubeconfig: Path) -> None:
+        self.kubeconfig = kubeconfig
+
+    def show(self) -> str:
+        """Deploys it and returns what it answered."""
+        return asyncio.run(self._show())
+
+    async def _show(self) -> str:
+        from hcp.kube import Client, load_config
+
+        async with Client(load_config(str(self.kubeconfig))) as client:
+            image = await _image(client)
+            for manifest in manifests(image):
+                await client.apply(manifest, manager="hcp-demo")
+            try:
+                async with asyncio.timeout(_WAIT_SECONDS):
+                    address = await _address(client)
+                    return f"http://{address}:{_PORT}/ answers: {await _answer(address)}"
+            except TimeoutError as error:
+                raise HcpError(
+                    "The web workload did not answer in time",
+                    hint=f"kubectl --kubeconfig {self.kubeconfig} describe service,pods",
+                ) from error
+
+
+def manifests(image: str) -> list[dict[str, Any]]:
+    labels = {"app": _NAME}
+    container = {
+        "name": "web",
+        "image": image,
+        "command": ["python3", "-m", "http.server", str(_PORT), "--directory", "/usr/share/doc"],
+        "ports": [{"containerPort": _PORT}],
+        "readinessProbe": {"httpGet": {"path": "/", "port": _PORT}, "periodSeconds": 2},
+    }
+    return [
+        {
+            "apiVersion": "apps/v1",
+            "kind": "Deployment",
+            "metadata": {"name": _NAME, "namespace": "default"},
+            "spec": {
+                "replicas": 2,
+                "selector": {"matchLabels": labels},
+                "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
+            },
+        },
+        {
+            "apiVersion": "v1",
+            "kind": "Service",
+            "metadata": {"name": _NAME, "namespace": "default"},
+            "spec": {"type": "LoadBalancer", "selector": labels, "ports": [{"port": _PORT}]},
+        },
+    ]
+
+
+async def _image(client: Any) -> str:
+    """An image with Python in it that nodes can pull: our own, from the same registry as the release's."""
+    from hcp import payload
+    from hcp.payload.image import image_digest, reference
+
+    del client
+    found = payload.find("image-hcp")
+    if found is None:
+        raise HcpError("The operator's image is not built", hint="hcp payload build image-hcp")
+    return reference("hcp/hcp", image_digest(found))
+
+
+async def _address(client: Any) -> str:
+    from hcp.kube import resources as r
+
+    async for _, service in client.watch(r.SERVICES, ns="default", fields=f"metadata.name={_NAME}"):
+        ingress = (service.get("status") or {}).get("loadBalancer", {}).get("ingress") or []
+        if ingress:
+            return str(ingress[0].get("ip") or ingress[0].get("hostname"))
+    raise HcpError("The hosted API server closed the connection while we waited for an address", hint="Run it again.")
+
+
+async def _answer(address: str) -> str:
+    import aiohttp
+
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as session:
+        while True:
+            try:
+                async with session.get(f"http://{address}:{_PORT}/") as response:
+                    return f"{response.status} {response.reason}"
+            except (aiohttp.ClientError, TimeoutError):
+                await asyncio.sleep(1)
