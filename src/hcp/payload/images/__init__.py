@@ -28,12 +28,13 @@ def _all() -> Iterator[Component]:
     from hcp.payload.images import bases, own, tools
     from hcp.payload.images.network import network_images
     from hcp.payload.images.static import MINORS, static_images
+    from hcp.payload.images.virt import cdi_images, virt_images
     from hcp.payload.rootfs import rootfs_component
 
     yield from tools.components()
     for rootfs, summary in bases.ALL.items():
         yield rootfs_component(rootfs, summary)
-    for image in (*static_images(), *network_images()):
+    for image in (*static_images(), *network_images(), *virt_images(), *cdi_images()):
         yield image_component(image)
     yield from own.components()
     yield from disk.components(MINORS)
