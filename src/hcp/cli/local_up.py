@@ -27,6 +27,7 @@ COMMAND = Command(
             "how much to bring up (default of an existing cluster: its own)",
             choices=("api", "cluster", "kubevirt"),
         ),
+        Flag("release", "stringSlice", ["1.36"], "Kubernetes minors whose releases go into the cluster's registry"),
         Flag("from", "string", "", "take binaries and images from this folder where it holds them", metavar="dir"),
         Flag("download", "bool", False, "download official builds instead of building from source"),
     ),
@@ -39,13 +40,15 @@ def run(call: Call) -> int:
 
     from hcp.cli.terminal import note
     from hcp.local.report import summary
-    from hcp.local.up import Wish, up
+    from hcp.local.up import up
+    from hcp.local.wish import Wish
 
     wish = Wish(
         call.text("name"),
         call.text("profile") if call.changed("profile") else None,
         Path(call.text("from")).resolve() if call.text("from") else None,
         call.switch("download"),
+        tuple(call.items("release")),
     )
     outcome = up(wish, note)
     print(summary(outcome))

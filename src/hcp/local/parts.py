@@ -24,7 +24,6 @@ IMAGES = (
     "image-local-path-helper",
     "image-router",
 )
-VIRTUALIZATION = ("kubevirt", "cdi")
 
 
 @dataclass(frozen=True)
@@ -60,11 +59,6 @@ def _binaries(path: Path) -> list[Path]:
 def process_components(spec: Spec) -> tuple[str, ...]:
     """What has to be there before the first process starts."""
     return (*API, *NODE, "image-pause") if spec.has_node else API
-
-
-def images(spec: Spec) -> tuple[str, ...]:
-    """What the add-ons of a node are made of."""
-    return IMAGES if spec.has_node else ()
 
 
 def gather(spec: Spec, progress: Progress, *, from_dir: Path | None = None, download: bool = False) -> Parts:

@@ -12,7 +12,7 @@ from hcp.errors import HcpError
 from hcp.local.addresses import Addresses
 from hcp.local.layout import Layout
 
-FORMAT = 1
+FORMAT = 2
 PROFILES = ("api", "cluster", "kubevirt")
 DEFAULT_PROFILE = "kubevirt"
 
@@ -28,8 +28,8 @@ class Spec:
     etcd_port: int = 2379
     etcd_peer_port: int = 2380
     created: float = field(default_factory=time.time)
-    applied: str = ""
-    """Digest of the add-ons last applied in full; empty while `up` has not finished."""
+    applied: dict[str, str] = field(default_factory=dict)
+    """Step of `up` → digest of what it last finished, so that a second run knows there is nothing to do."""
 
     @property
     def has_node(self) -> bool:
@@ -54,7 +54,7 @@ class Spec:
         return f"hcp-{self.name}"
 
     def with_profile(self, profile: str) -> Spec:
-        return replace(self, profile=profile, applied="")
+        return replace(self, profile=profile)
 
 
 def load(layout: Layout) -> Spec | None:

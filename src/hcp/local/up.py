@@ -18,20 +18,11 @@ from hcp.local.parts import Parts
 from hcp.local.plan import plan
 from hcp.local.processes import Process, dump
 from hcp.local.spec import Spec
+from hcp.local.wish import Wish
 from hcp.payload import Progress
 
 Say = Callable[[str], None]
 _READY_SECONDS = 180.0
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What the person asked for."""
-
-    name: str = "default"
-    profile: str | None = None
-    from_dir: Path | None = None
-    download: bool = False
 
 
 @dataclass(frozen=True)
@@ -45,23 +36,21 @@ class Outcome:
 
 def up(wish: Wish, say: Say) -> Outcome:
     layout = Layout.of(wish.name)
-    existed = layout.root.exists()
     spec = plan(layout, wish.profile)
     layout.make()
     with exclusive(layout.lock, lambda: say(f"Another command is working on cluster '{wish.name}', waiting for it")):
         spec = plan(layout, wish.profile)
-        return _Run(wish, layout, spec, say, existed).run()
+        return _Run(wish, layout, spec, say).run()
 
 
 class _Run:
     """One run of `up` under the cluster's lock."""
 
-    def __init__(self, wish: Wish, layout: Layout, spec: Spec, say: Say, existed: bool) -> None:
+    def __init__(self, wish: Wish, layout: Layout, spec: Spec, say: Say) -> None:
         self.wish = wish
         self.layout = layout
         self.spec = spec
         self.say = say
-        self.existed = existed
         self.seconds: dict[str, float] = {}
         self._mark = time.monotonic()
 
@@ -70,8 +59,9 @@ class _Run:
         changed = started
         if self.spec.has_node:
             from hcp.local.addons import bring_up
+            from hcp.local.addons.context import Context
 
-            changed = bring_up(self.layout, self.spec, self.say, self.lap, self.wish) or changed
+            changed = bring_up(Context(self.layout, self.spec, self.wish, self.say, self.lap)) or changed
         return Outcome(self.spec, self.layout, changed, self.seconds)
 
     def lap(self, phase: str) -> None:

@@ -135,9 +135,18 @@ async def pod_trouble(client: Client, ns: str, labels: dict[str, str]) -> str | 
     """What keeps the pods of a workload from running, in the words of the kubelet or the scheduler."""
     selector = ",".join(f"{key}={value}" for key, value in labels.items())
     try:
-        pods = await client.list(PODS, ns, labels=selector)
+        pods = await client.list(PODS, ns, labels=selector or None)
     except ApiError as error:
         return str(error)
+    return trouble_of(pods)
+
+
+async def namespace_trouble(client: Client, ns: str) -> str | None:
+    """The same for all pods of a namespace."""
+    return await pod_trouble(client, ns, {})
+
+
+def trouble_of(pods: list[Object]) -> str | None:
     for pod in pods:
         status = pod.get("status", {})
         for container in (*status.get("initContainerStatuses", []), *status.get("containerStatuses", [])):

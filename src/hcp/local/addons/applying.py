@@ -1,0 +1,34 @@
+"""Applying many objects in the order they need each other."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Sequence
+
+from hcp.kube import Client
+from hcp.local.addons import waiting
+from hcp.local.addons.objects import Object
+
+MANAGER = "hcp-local"
+_AT_ONCE = 16
+_FIRST = ("CustomResourceDefinition", "Namespace")
+
+
+def digest_of(wanted: Sequence[Object]) -> str:
+    return hashlib.sha256(json.dumps(wanted, sort_keys=True).encode()).hexdigest()[:20]
+
+
+async def apply_all(client: Client, wanted: list[Object]) -> None:
+    """Definitions and namespaces first, the rest at once."""
+    slots = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(obj: Object) -> None:
+        async with slots:
+            await client.apply(obj, manager=MANAGER)
+
+    first = [obj for obj in wanted if obj["kind"] in _FIRST]
+    await asyncio.gather(*(one(obj) for obj in first))
+    await waiting.definitions_served(client, [obj for obj in first if obj["kind"] == _FIRST[0]])
+    await asyncio.gather(*(one(obj) for obj in wanted if obj["kind"] not in _FIRST))

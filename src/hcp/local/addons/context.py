@@ -1,0 +1,41 @@
+"""What every step of `up` has at hand."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hcp.local import parts
+from hcp.local import spec as specs
+from hcp.local.layout import Layout
+from hcp.local.spec import Spec
+from hcp.local.wish import Wish
+from hcp.payload import Progress
+
+
+@dataclass
+class Context:
+    """The cluster, how to speak to the person, and what earlier runs have finished."""
+
+    layout: Layout
+    spec: Spec
+    wish: Wish
+    say: Callable[[str], None]
+    lap: Callable[[str], None]
+
+    async def ensure(self, names: Iterable[str]) -> dict[str, Path]:
+        """Finished artifacts of payload components; builds what is missing."""
+        found = await asyncio.to_thread(
+            parts.ensure, list(names), Progress(), from_dir=self.wish.from_dir, download=self.wish.download
+        )
+        return dict(found.paths)
+
+    def done(self, step: str, digest: str) -> bool:
+        """Whether an earlier run finished this step with the very same wish."""
+        return self.spec.applied.get(step) == digest
+
+    def remember(self, step: str, digest: str) -> None:
+        self.spec = replace(self.spec, applied={**self.spec.applied, step: digest})
+        specs.save(self.layout, self.spec)

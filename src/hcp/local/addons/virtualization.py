@@ -1,0 +1,72 @@
+"""KubeVirt and CDI: their own operators install them; we apply the operators and say how they shall be."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from hcp.local.addons.objects import Object
+from hcp.local.addons.storage import CLASS
+
+COMPONENTS = ("kubevirt", "cdi")
+KUBEVIRT_NAMESPACE = "kubevirt"
+CDI_NAMESPACE = "cdi"
+
+
+def documents(text: str) -> list[Object]:
+    """The objects of an operator's manifest."""
+    return [obj for obj in yaml.load_all(text, Loader=_LOADER) if obj]
+
+
+# The C loader reads these megabytes of CRDs ten times faster.
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+def manifest(artifact: Path) -> str:
+    return (artifact / "manifests" / "op.yaml").read_text()
+
+
+def kubevirt(*, emulation: bool) -> Object:
+    """One replica of everything: there is one node."""
+    developer: dict[str, Any] = {"featureGates": ["HotplugVolumes"]}
+    if emulation:
+        developer["useEmulation"] = True
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "KubeVirt",
+        "metadata": {"name": "kubevirt", "namespace": KUBEVIRT_NAMESPACE},
+        "spec": {
+            "imagePullPolicy": "IfNotPresent",
+            "infra": {"replicas": 1},
+            "workloadUpdateStrategy": {},
+            "configuration": {"developerConfiguration": developer},
+        },
+    }
+
+
+def cdi() -> Object:
+    return {
+        "apiVersion": "cdi.kubevirt.io/v1beta1",
+        "kind": "CDI",
+        "metadata": {"name": "cdi"},
+        "spec": {
+            "imagePullPolicy": "IfNotPresent",
+            "infra": {"apiServerReplicas": 1, "deploymentReplicas": 1, "uploadProxyReplicas": 1},
+            "config": {"featureGates": ["HonorWaitForFirstConsumer", "WebhookPvcRendering"]},
+        },
+    }
+
+
+def storage_profile() -> Object:
+    """CDI does not know local-path: without this a DataVolume must spell out its access mode."""
+    return {
+        "apiVersion": "cdi.kubevirt.io/v1beta1",
+        "kind": "StorageProfile",
+        "metadata": {"name": CLASS},
+        "spec": {
+            "claimPropertySets": [{"accessModes": ["ReadWriteOnce"], "volumeMode": "Filesystem"}],
+            "cloneStrategy": "copy",
+        },
+    }

@@ -1,0 +1,116 @@
+"""The steps of `up` that bring KubeVirt and CDI up and wait until they are deployed."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from hcp.errors import HcpError
+from hcp.kube import Client, Resource
+from hcp.kube.errors import ApiError, NotFound
+from hcp.local.addons import virtualization, waiting
+from hcp.local.addons.applying import apply_all, digest_of
+from hcp.local.addons.context import Context
+from hcp.local.addons.images import push, references
+from hcp.local.addons.objects import Object
+from hcp.local.host import kvm
+from hcp.payload.manifests import image_names, with_images
+
+KUBEVIRTS = Resource("kubevirt.io", "v1", "kubevirts", "KubeVirt", True)
+CDIS = Resource("cdi.kubevirt.io", "v1beta1", "cdis", "CDI", False)
+STORAGE_PROFILES = Resource("cdi.kubevirt.io", "v1beta1", "storageprofiles", "StorageProfile", False)
+_PATIENCE = 900.0
+
+
+async def bring_up(ctx: Context, client: Client) -> bool:
+    """Says whether anything had to be done."""
+    artifacts = await ctx.ensure(virtualization.COMPONENTS)
+    texts = {name: virtualization.manifest(path) for name, path in artifacts.items()}
+    names = sorted({image for text in texts.values() for image in image_names(text)})
+    images = await ctx.ensure(f"image-{name}" for name in names)
+    ctx.lap("KubeVirt and CDI built")
+    refs = references(images)
+    usable, why = kvm()
+    wishes = [virtualization.kubevirt(emulation=not usable), virtualization.cdi()]
+    digest = digest_of([{"manifests": [with_images(texts[name], refs) for name in sorted(texts)]}, *wishes])
+    if ctx.done("virtualization", digest) and await _deployed(client):
+        return False
+    how = f"KVM: {why}" if usable else f"software emulation: {why}"
+    ctx.say(f"  virtual machines will use {how}")
+    await _install(ctx, client, {name: with_images(text, refs) for name, text in texts.items()}, wishes, images)
+    ctx.remember("virtualization", digest)
+    return True
+
+
+async def _install(
+    ctx: Context, client: Client, texts: dict[str, str], wishes: list[Object], images: dict[str, Path]
+) -> None:
+    sent = await push(ctx.layout, images.values(), ctx.say)
+    if sent:
+        ctx.say(f"  pushed {sent >> 20} MiB of images to the cluster's registry")
+    ctx.lap("KubeVirt and CDI pushed")
+    operators = [obj for text in texts.values() for obj in virtualization.documents(text)]
+    await apply_all(client, operators)
+    await apply_all(client, wishes)
+    ctx.lap("KubeVirt and CDI applied")
+    await asyncio.gather(
+        _phase(client, KUBEVIRTS, "kubevirt", virtualization.KUBEVIRT_NAMESPACE, ctx),
+        _phase(client, CDIS, "cdi", None, ctx),
+    )
+    await _profile(client)
+    ctx.lap("KubeVirt and CDI ready")
+
+
+async def _phase(client: Client, resource: Resource, name: str, ns: str | None, ctx: Context) -> None:
+    seen: Object = {}
+
+    async def deployed() -> bool:
+        seen.update(await client.get(resource, name, ns))
+        return is_deployed(seen)
+
+    async def failure() -> HcpError:
+        conditions = seen.get("status", {}).get("conditions") or []
+        said = "; ".join(item.get("message", "") for item in conditions if item.get("message"))
+        trouble = await waiting.namespace_trouble(client, ns or virtualization.CDI_NAMESPACE)
+        return HcpError(
+            f"{resource.kind} did not reach phase Deployed",
+            cause=trouble or said or None,
+            hint="Running up again continues.",
+        )
+
+    await waiting.until(deployed, _PATIENCE, failure)
+    ctx.say(f"  {resource.kind} is Deployed")
+
+
+def is_deployed(obj: Object) -> bool:
+    status = obj.get("status") or {}
+    conditions = {item["type"]: item["status"] for item in status.get("conditions") or []}
+    return status.get("phase") == "Deployed" and conditions.get("Available") == "True"
+
+
+async def _deployed(client: Client) -> bool:
+    try:
+        found = await asyncio.gather(
+            client.get(KUBEVIRTS, "kubevirt", virtualization.KUBEVIRT_NAMESPACE), client.get(CDIS, "cdi")
+        )
+    except NotFound:
+        return False
+    return all(is_deployed(obj) for obj in found)
+
+
+async def _profile(client: Client) -> None:
+    """CDI makes the object itself; we add to it, and its webhook may need a moment."""
+    last: list[str] = []
+
+    async def applied() -> bool:
+        try:
+            await client.apply(virtualization.storage_profile(), manager="hcp-local")
+        except ApiError as error:
+            last[:] = [str(error)]
+            return False
+        return True
+
+    async def failure() -> HcpError:
+        return HcpError("CDI did not take the profile of the storage class", cause=last[0] if last else None)
+
+    await waiting.until(applied, 60.0, failure)
