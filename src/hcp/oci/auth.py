@@ -115,7 +115,8 @@ def _login(key: str, entry: Mapping[str, Any]) -> Login | None:
     token = entry.get("identitytoken") or None
     if entry.get("auth"):
         try:
-            username, _, password = base64.b64decode(entry["auth"]).decode().partition(":")
+            pair = base64.b64decode("".join(str(entry["auth"]).split()), validate=True).decode()
+            username, password = pair.split(":", 1)
         except (binascii.Error, ValueError) as exc:
             raise HcpError(f"The entry for {key} in the pull secret is not base64 of user:password.") from exc
         return Login(username, password, token)

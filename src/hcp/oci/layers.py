@@ -72,5 +72,5 @@ def _open_tar(file: IO[bytes]) -> tarfile.TarFile:
     file.seek(0)
     if start.startswith(_ZSTD):
         raise Unreadable("it is compressed with zstd, only gzip and plain tar can be read")
-    source = gzip.GzipFile(fileobj=file) if start.startswith(_GZIP) else file
+    source = gzip.GzipFile(fileobj=file, mode="rb") if start.startswith(_GZIP) else file
     return tarfile.open(fileobj=source, mode="r:")
