@@ -1,0 +1,303 @@
+"""Everything but `create cluster`, through the installed executable on a real API server."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.integration.api_server import ApiServer
+from tests.integration.cli_runner import IMAGE, Runner, hcp_cli
+
+from hcp.kube import Client
+from hcp.kube.resources import HOSTEDCLUSTERS, NODEPOOLS
+
+__all__ = ["hcp_cli"]
+COLUMNS = ["NAME", "VERSION", "KUBECONFIG", "PROGRESS", "AVAILABLE", "PROGRESSING", "MESSAGE"]
+NEWER = "registry.example.com/release:1.36.4"
+KUBECONFIG = """apiVersion: v1
+kind: Config
+clusters: [{{name: c, cluster: {{server: "https://{0}:6443"}}}}]
+users: [{{name: u, user: {{token: {0}}}}}]
+contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
+current-context: x
+"""
+
+
+async def make_ready(client: Client, namespace: str, name: str, *, image: str = IMAGE, nodes: int = 2) -> None:
+    """Writes the status an operator would write for a cluster that is up."""
+    now = "2026-01-01T00:00:00Z"
+    kinds = ("ValidReleaseImage", "InfrastructureReady", "EtcdAvailable", "KubeAPIServerAvailable", "Available")
+    conditions = [_condition(kind, "True", "AsExpected") for kind in kinds]
+    version = image.rpartition(":")[2]
+    entry = {
+        "state": "Completed",
+        "version": version,
+        "image": image,
+        "startedTime": now,
+        "completionTime": now,
+        "verified": False,
+    }
+    status = {
+        "conditions": conditions,
+        "controlPlaneEndpoint": {"host": f"{name}.example.com", "port": 6443},
+        "kubeconfig": {"name": f"{name}-admin-kubeconfig"},
+        "version": {
+            "desired": {"image": image, "version": version},
+            "history": [entry],
+            "observedGeneration": 1,
+            "availableUpdates": None,
+        },
+    }
+    await client.patch(HOSTEDCLUSTERS, name, namespace, {"status": status}, subresource="status")
+    pool = {
+        "status": {"replicas": nodes, "version": version, "conditions": [_condition("Ready", "True", "AsExpected")]}
+    }
+    await client.patch(NODEPOOLS, name, namespace, pool, subresource="status")
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": f"{name}-admin-kubeconfig", "namespace": namespace},
+        "data": {"kubeconfig": base64.b64encode(KUBECONFIG.format(name).encode()).decode()},
+    }
+    await client.apply(secret)
+
+
+def _condition(kind: str, status: str, reason: str, message: str = "") -> dict[str, Any]:
+    return {
+        "type": kind,
+        "status": status,
+        "reason": reason,
+        "message": message,
+        "lastTransitionTime": "2026-01-01T00:00:00Z",
+        "observedGeneration": 1,
+    }
+
+
+async def test_node_pools(hcp_cli: Runner, client: Client, namespace: str) -> None:
+    hcp_cli.create("demo", namespace)
+    add = ["create", "nodepool", "kubevirt", "--name", "big", "--namespace", namespace]
+    text = hcp_cli.fails(*add, "--cluster-name", "nope", code=4)
+    assert f"failed to get HostedCluster {namespace}/nope" in text
+    result = hcp_cli.ok(*add, "--cluster-name", "demo", "--replicas", "3", "--memory", "16Gi")
+    assert result.out == "NodePool big created\n"
+    pool = await client.get(NODEPOOLS, "big", namespace)
+    assert pool["spec"]["release"]["image"] == IMAGE
+    assert pool["spec"]["replicas"] == 3
+    assert "already exists" in hcp_cli.fails(*add, "--cluster-name", "demo")
+    assert (
+        hcp_cli.ok("scale", "nodepool", "big", "--replicas=1", "-n", namespace).out
+        == "NodePool big scaled from 3 to 1\n"
+    )
+    assert (await client.get(NODEPOOLS, "big", namespace))["spec"]["replicas"] == 1
+    assert "there are: big, demo" in hcp_cli.fails("scale", "nodepool", "x", "--replicas=1", "-n", namespace, code=4)
+    assert "--replicas" in hcp_cli.fails("scale", "nodepool", "big", "--replicas=-1", "-n", namespace)
+    table = hcp_cli.ok("get", "nodepools", "-n", namespace).out.splitlines()
+    assert table[0].split() == [
+        "NAME",
+        "CLUSTER",
+        "DESIRED",
+        "NODES",
+        "CURRENT",
+        "NODES",
+        "VERSION",
+        "READY",
+        "MESSAGE",
+    ]
+    assert [line.split()[:3] for line in table[1:]] == [["big", "demo", "1"], ["demo", "demo", "2"]]
+    hcp_cli.ok("destroy", "nodepool", "--name", "big", "--namespace", namespace, "--wait")
+    assert await client.get_or_none(NODEPOOLS, "big", namespace) is None
+    assert "is not there" in hcp_cli.ok("destroy", "nodepool", "--name", "big", "--namespace", namespace).err
+
+
+async def test_a_pool_has_to_fit_its_cluster(hcp_cli: Runner, client: Client, namespace: str) -> None:
+    hcp_cli.create("demo", namespace)
+    status = {"status": {"payloadArch": "S390X"}}
+    await client.patch(HOSTEDCLUSTERS, "demo", namespace, status, subresource="status")
+    add = ("create", "nodepool", "kubevirt", "--name", "big", "--cluster-name", "demo", "-n", namespace)
+    text = hcp_cli.fails(*add)
+    assert "amd64" in text
+    assert "S390X" in text
+    assert "created" in hcp_cli.ok(*add, "--arch", "s390x").out
+
+
+async def test_status_and_lists(hcp_cli: Runner, client: Client, namespace: str) -> None:
+    assert f"no hosted clusters in namespace {namespace}" in hcp_cli.ok("get", "clusters", "-n", namespace).err
+    hcp_cli.create("demo", namespace)
+    waiting = hcp_cli.ok("status", "demo", "-n", namespace).out
+    assert "not available yet" in waiting
+    assert "Waiting for" in waiting
+    await make_ready(client, namespace, "demo")
+    ready = hcp_cli.ok("status", "demo", "-n", namespace).out
+    assert f"hosted cluster {namespace}/demo: ready" in ready
+    assert "https://demo.example.com:6443" in ready
+    assert "2 of 2" in ready
+    data = hcp_cli.json("status", "demo", "-n", namespace)
+    assert data["version"] == "1.36.3"
+    assert data["waitingFor"] == []
+    lines = hcp_cli.ok("get", "clusters", "-A").out.splitlines()
+    assert lines[0].split() == ["NAMESPACE", *COLUMNS]
+    assert lines[1].split()[:6] == [namespace, "demo", "1.36.3", "demo-admin-kubeconfig", "Completed", "True"]
+    assert hcp_cli.json("get", "clusters", "demo", "-n", namespace)["items"][0]["kind"] == "HostedCluster"
+    assert hcp_cli.ok("get", "clusters", "-n", namespace, "-o", "name").out.endswith("/demo\n")
+    assert (
+        yaml.safe_load(hcp_cli.ok("get", "nodepools", "-n", namespace, "-oyaml").out)["items"][0]["kind"] == "NodePool"
+    )
+    text = hcp_cli.fails("status", "nope", "-n", namespace, code=4)
+    assert f"there are: {namespace}/demo" in text
+
+
+async def test_kubeconfigs(hcp_cli: Runner, client: Client, namespace: str) -> None:
+    hcp_cli.create("one", namespace)
+    hcp_cli.create("two", namespace)
+    text = hcp_cli.fails("create", "kubeconfig", "--name", "one", "-n", namespace)
+    assert "doesn't report a kubeconfig" in text
+    await make_ready(client, namespace, "one")
+    single = hcp_cli.ok("create", "kubeconfig", "--name", "one", "--namespace", namespace)
+    assert single.out == KUBECONFIG.format("one")
+    result = hcp_cli.ok("create", "kubeconfig", "--namespace", namespace)
+    merged = yaml.safe_load(result.out)
+    assert f"left out {namespace}/two" in result.err
+    assert merged["current-context"] == f"{namespace}-one"
+    assert merged["contexts"] == [
+        {
+            "name": f"{namespace}-one",
+            "context": {"cluster": f"{namespace}-one", "user": f"{namespace}-one-admin", "namespace": "default"},
+        }
+    ]
+    await make_ready(client, namespace, "two")
+    everywhere = yaml.safe_load(hcp_cli.ok("create", "kubeconfig", "-A").out)
+    assert {entry["name"] for entry in everywhere["clusters"]} == {f"{namespace}-one", f"{namespace}-two"}
+    broken = {"data": {"kubeconfig": base64.b64encode(b"clusters: 1").decode()}}
+    from hcp.kube.resources import SECRETS
+
+    await client.patch(SECRETS, "two-admin-kubeconfig", namespace, broken)
+    assert f"left out {namespace}/two" in hcp_cli.ok("create", "kubeconfig", "-n", namespace).err
+
+
+async def test_waiting(hcp_cli: Runner, client: Client, namespace: str) -> None:
+    hcp_cli.create("demo", namespace)
+    text = hcp_cli.fails("wait", "cluster", "demo", "-n", namespace, "--timeout", "1s", code=3)
+    assert "is not ready after 1 s" in text
+    assert "0 of 2 nodes" in text
+    waiting = hcp_cli.start("wait", "cluster", "demo", "-n", namespace, "--timeout", "60s")
+    await make_ready(client, namespace, "demo", nodes=0)
+    await asyncio.sleep(1.5)
+    await make_ready(client, namespace, "demo")
+    _, err = waiting.communicate(timeout=60)
+    assert waiting.returncode == 0, err
+    assert "node pool demo: 2 of 2 nodes" in err.splitlines()[-1]
+    assert "\r" not in err
+    hcp_cli.ok("wait", "nodepool", "demo", "-n", namespace)
+    hcp_cli.fails("wait", "cluster", "nope", "-n", namespace, code=4)
+    hcp_cli.ok("wait", "cluster", "nope", "-n", namespace, "--for", "deleted")
+    text = hcp_cli.fails("wait", "nodepool", "demo", "-n", namespace, "--for=deleted", "--timeout=1s", code=3)
+    assert "is not being deleted" in text
+
+
+async def test_create_can_wait(hcp_cli: Runner, client: Client, namespace: str) -> None:
+    words = [*hcp_cli.create_words("demo", namespace), "--wait", "--timeout"]
+    text = hcp_cli.fails(*words, "3s", code=3)
+    assert "is not ready" in text
+    assert "hcp status demo" in text
+    hcp_cli.ok("destroy", "cluster", "kubevirt", "--name=demo", "-n", namespace)
+    await client.delete(NODEPOOLS, "demo", namespace)
+    waiting = hcp_cli.start(*words, "60s")
+    for _ in range(200):
+        if await client.get_or_none(NODEPOOLS, "demo", namespace):
+            break
+        await asyncio.sleep(0.05)
+    await make_ready(client, namespace, "demo")
+    _, err = waiting.communicate(timeout=60)
+    assert waiting.returncode == 0, err
+    assert f"hosted cluster {namespace}/demo is ready" in err
+
+
+async def test_interrupting_a_wait(hcp_cli: Runner, namespace: str) -> None:
+    hcp_cli.create("demo", namespace)
+    waiting = hcp_cli.start("wait", "cluster", "demo", "-n", namespace)
+    await asyncio.sleep(2)
+    waiting.send_signal(signal.SIGINT)
+    _, err = waiting.communicate(timeout=20)
+    assert waiting.returncode == 130
+    assert err.endswith("Aborted\n")
+    assert "Traceback" not in err
+
+
+async def test_upgrades(hcp_cli: Runner, client: Client, namespace: str) -> None:
+    hcp_cli.create("demo", namespace)
+    await make_ready(client, namespace, "demo")
+    up = hcp_cli.start(
+        "upgrade", "cluster", "demo", "-n", namespace, "--release-image", NEWER, "--wait", "--timeout=60s"
+    )
+    for _ in range(200):
+        if (await client.get(HOSTEDCLUSTERS, "demo", namespace))["spec"]["release"]["image"] == NEWER:
+            break
+        await asyncio.sleep(0.05)
+    assert up.poll() is None
+    await make_ready(client, namespace, "demo", image=NEWER)
+    out, err = up.communicate(timeout=60)
+    assert up.returncode == 0, err
+    assert out == f"HostedCluster demo moves from {IMAGE} to {NEWER}\n"
+    assert (await client.get(NODEPOOLS, "demo", namespace))["spec"]["release"]["image"] == IMAGE
+    assert hcp_cli.ok("upgrade", "nodepool", "demo", "-n", namespace, "--wait").out.startswith("NodePool demo moves")
+    assert (await client.get(NODEPOOLS, "demo", namespace))["spec"]["release"]["image"] == NEWER
+    again = hcp_cli.ok("upgrade", "cluster", "demo", "-n", namespace, "--release-image", NEWER)
+    assert again.out == f"HostedCluster demo is on {NEWER} already\n"
+
+
+def test_bad_clusters_are_told_apart(own_server: ApiServer, tmp_path: Path) -> None:
+    runner = Runner(own_server.kubeconfig, tmp_path)
+    assert "hcp install" in runner.fails("get", "clusters")
+    assert "hcp install" in runner.fails(*runner.create_words("demo", "clusters"))
+    config = yaml.safe_load(own_server.kubeconfig.read_text())
+    nobody = tmp_path / "nobody"
+    nobody.write_text(yaml.safe_dump({**config, "users": [{"name": u["name"], "user": {}} for u in config["users"]]}))
+    text = runner.fails("get", "clusters", "--kubeconfig", str(nobody))
+    assert "does not accept these credentials" in text or "Not allowed" in text
+    assert "does not exist" in runner.fails("get", "clusters", "--kubeconfig", str(tmp_path / "none"))
+    assert 'no context named "nope"' in runner.fails("get", "clusters", "--context", "nope")
+    own_server.stop()
+    text = runner.fails("get", "clusters")
+    assert "cannot be reached" in text
+    assert "Hint: " in text
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_scripts(hcp_cli: Runner, shell: str) -> None:
+    script = hcp_cli.ok("completion", shell).out
+    assert "hcp __complete" in script
+    assert "hypershift __complete" in hcp_cli.ok("completion", shell, prog="hypershift").out
+
+
+def test_bash_completes(hcp_cli: Runner) -> None:
+    script = hcp_cli.folder / "completion.bash"
+    script.write_text(hcp_cli.ok("completion", "bash").out)
+    program = f"""
+source {script}
+try() {{
+    COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=${{#COMP_LINE}}
+    _hcp_complete; echo "${{COMPREPLY[*]}}"
+}}
+IFS=' '
+try hcp create ''
+try hcp create cluster kubevirt --qos
+try hcp create cluster kubevirt --qos-class ''
+try hcp create cluster kubevirt --qos-class = G
+"""
+    path = f"{Path(sys.executable).parent}:{hcp_cli.env['PATH']}"
+    done = subprocess.run(
+        ["bash", "--norc", "-c", program], env=hcp_cli.env | {"PATH": path}, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines() == [
+        "cluster kubeconfig nodepool",
+        "--qos-class",
+        "Burstable Guaranteed",
+        "Guaranteed",
+    ]
