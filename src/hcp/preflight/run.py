@@ -1,0 +1,48 @@
+"""All checks together, each on its own: one that fails to run does not hide the others."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+
+from hcp.errors import HcpError
+from hcp.kube import Client
+from hcp.preflight import infra, platform, virtualization
+from hcp.preflight.result import Finding, unknown
+
+
+async def _safe(check: str, work: Awaitable[Finding]) -> Finding:
+    try:
+        return await work
+    except HcpError as error:
+        return unknown(check, str(error), error.hint or "")
+
+
+async def management(client: Client, ranges: Sequence[str], *, external: bool) -> list[Finding]:
+    """The management cluster; with external infra it needs no virtualization of its own."""
+    first = await virtualization.kubernetes(client)
+    checks: list[tuple[str, Awaitable[Finding]]] = [("Operator", platform.operator(client))]
+    if not external:
+        checks += [
+            ("KubeVirt", virtualization.kubevirt(client)),
+            ("CDI", virtualization.cdi(client)),
+            ("Hardware virtualization", virtualization.acceleration(client)),
+        ]
+    checks += [
+        ("Default StorageClass", platform.storage(client)),
+        ("LoadBalancer addresses", platform.load_balancer(client)),
+        ("Routes", platform.routes(client)),
+        ("DNS of the apps domain", platform.name_resolution(client)),
+        ("Address ranges", platform.addresses(client, ranges)),
+    ]
+    return [first, *await asyncio.gather(*(_safe(name, work) for name, work in checks))]
+
+
+async def everything(
+    client: Client, ranges: Sequence[str], infra_client: Client | None = None, infra_namespace: str = ""
+) -> list[Finding]:
+    """The management cluster and, when given, the external infra cluster."""
+    found = await management(client, ranges, external=infra_client is not None)
+    if infra_client is not None:
+        found += await infra.check(infra_client, infra_namespace)
+    return found
