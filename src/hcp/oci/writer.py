@@ -20,6 +20,7 @@ from hcp.oci.writer_layout import (
 )
 
 __all__ = [
+    "CREATED",
     "Blob",
     "ImageConfig",
     "Layer",

@@ -68,6 +68,51 @@ MASKED = (
     "systemd-binfmt.service",
     "systemd-ask-password-wall.path",
     "systemd-ask-password-console.path",
+    "systemd-logind.service",
+    "systemd-sysusers.service",
+    "systemd-journal-flush.service",
+    "systemd-random-seed.service",
+    "systemd-update-done.service",
+    "systemd-hwdb-update.service",
+    "systemd-firstboot.service",
+    "systemd-tmpfiles-clean.timer",
+    "ldconfig.service",
+    "modprobe@configfs.service",
+    "modprobe@drm.service",
+    "modprobe@fuse.service",
+    "modprobe@loop.service",
+    "dev-hugepages.mount",
+    "sys-kernel-config.mount",
+    "sys-kernel-debug.mount",
+    "sys-kernel-tracing.mount",
+    "sys-fs-fuse-connections.mount",
+    "proc-sys-fs-binfmt_misc.automount",
+)
+# udev reads every rule for every device; a VM has no sound cards, cameras, mice or seats.
+RULES_OFF = (
+    "60-autosuspend*",
+    "60-evdev*",
+    "60-fido-id*",
+    "60-infiniband*",
+    "60-input-id*",
+    "60-persistent-alsa*",
+    "60-persistent-input*",
+    "60-persistent-storage-tape*",
+    "60-persistent-v4l*",
+    "60-sensor*",
+    "64-btrfs*",
+    "70-camera*",
+    "70-joystick*",
+    "70-memory*",
+    "70-mouse*",
+    "70-power-switch*",
+    "70-touchpad*",
+    "70-uaccess*",
+    "71-seat*",
+    "73-seat*",
+    "75-probe_mtd*",
+    "78-sound-card*",
+    "90-vconsole*",
 )
 # Each generator runs at boot and at every reload; a node has no encrypted disks, no GPT, no SysV scripts.
 GENERATORS_OFF = (
@@ -184,6 +229,9 @@ def finish_root(root: Path, overlay: Path) -> None:
             _link(folder / name, _unit_path(root, name))
     for name in MASKED:
         _link(units / name, "/dev/null")
+    for pattern in RULES_OFF:
+        for rule in (root / "usr" / "lib" / "udev" / "rules.d").glob(pattern):
+            rule.unlink()
     generators = root / "etc" / "systemd" / "system-generators"
     generators.mkdir(exist_ok=True)
     for name in GENERATORS_OFF:
@@ -207,4 +255,4 @@ def _link(path: Path, target: str) -> None:
 
 def root_inputs() -> str:
     """Text that changes when `finish_root` would give another result."""
-    return f"{ENABLED} {MASKED} {GENERATORS_OFF}"
+    return f"{ENABLED} {MASKED} {GENERATORS_OFF} {RULES_OFF}"

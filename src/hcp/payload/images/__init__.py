@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from hcp.payload.component import Component
 
 
-def components() -> Iterable[Component]:
-    """Everything that is described; what names a component nobody describes is left out."""
-    from hcp.payload.versions import table
-
-    known = set(table()["component"])
-    pending = list(_all())
-    while True:
-        ready = [item for item in pending if item.name not in known and set(item.deps) <= known]
-        if not ready:
-            return
-        for item in ready:
-            known.add(item.name)
-            yield item
-
-
-def _all() -> Iterator[Component]:
-    from hcp.payload import disk
+def components() -> Iterator[Component]:
+    from hcp.payload import disk, release
     from hcp.payload.image import image_component
     from hcp.payload.images import bases, own, tools
     from hcp.payload.images.network import network_images
@@ -38,3 +23,4 @@ def _all() -> Iterator[Component]:
         yield image_component(image)
     yield from own.components()
     yield from disk.components(MINORS)
+    yield from release.components(MINORS)

@@ -1,0 +1,133 @@
+"""Kubernetes releases in OpenShift's release format: one small image that names every other one by digest.
+
+`release-<minor>` depends on exactly the images it names, so whoever publishes a release finds them as its dependencies.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from hcp.oci.writer import CREATED, ImageConfig, Layer, write_image
+from hcp.payload import disk
+from hcp.payload.component import Component
+from hcp.payload.context import BuildContext
+from hcp.payload.image import REGISTRY, image_digest, reference, version_of
+
+REPOSITORY = "hcp/release"
+_MANIFESTS = "release-manifests"
+_REVISION = 1
+# Tag in the release → does each minor have its own image, and the upstream component whose version it announces.
+_TAGS: Mapping[str, tuple[bool, str]] = {
+    "etcd": (False, "etcd"),
+    "kube-apiserver": (True, "kubernetes"),
+    "kube-controller-manager": (True, "kubernetes"),
+    "kube-scheduler": (True, "kubernetes"),
+    "kube-proxy": (True, "kubernetes"),
+    "konnectivity-server": (False, "konnectivity"),
+    "konnectivity-agent": (False, "konnectivity"),
+    "coredns": (False, "coredns"),
+    "flannel": (False, "flannel"),
+    "haproxy": (False, ""),
+    "pause": (False, ""),
+}
+
+
+@dataclass(frozen=True)
+class Tag:
+    """One line of a release: a component's name, its image and the version it announces."""
+
+    name: str
+    image: str
+    announces: str = ""
+
+
+def components(minors: tuple[str, ...]) -> Iterator[Component]:
+    for minor in minors:
+        yield Component(
+            name=f"release-{minor}",
+            version=version_of(f"kubernetes-{minor}"),
+            build=partial(_build, minor),
+            deps=(*(_component(name, minor) for name in _TAGS), f"node-disk-{minor}"),
+            inputs=lambda: f"{_TAGS} {_REVISION}",
+            outputs=("image/index.json",),
+            summary=f"release image of Kubernetes {minor}",
+            how="written as an image",
+        )
+
+
+def _component(tag: str, minor: str) -> str:
+    per_minor, _ = _TAGS[tag]
+    return f"image-{tag}-{minor}" if per_minor else f"image-{tag}"
+
+
+def _build(minor: str, ctx: BuildContext) -> None:
+    version = ctx.component.version
+    tags = [
+        Tag(name, reference(f"hcp/{name}", image_digest(ctx.dep(_component(name, minor)))), _announced(name, minor))
+        for name in _TAGS
+    ]
+    boot_disk = reference(disk.REPOSITORY, image_digest(ctx.dep(f"node-disk-{minor}")))
+    layer = Layer(f"release {version}")
+    for name, content in release_files(version, tags, boot_disk).items():
+        layer.file(f"{_MANIFESTS}/{name}", content)
+    config = ImageConfig(labels={"io.openshift.release": version})
+    write_image(ctx.out / "image", f"{REGISTRY}/{REPOSITORY}:{version}", [layer], config)
+
+
+def _announced(tag: str, minor: str) -> str:
+    _, component = _TAGS[tag]
+    if not component:
+        return ""
+    version = version_of(f"kubernetes-{minor}" if component == "kubernetes" else component)
+    return f"{component}={version}"
+
+
+def release_files(version: str, tags: list[Tag], boot_disk: str) -> dict[str, str]:
+    """The files of a release image. YAML's subset JSON is enough for the manifest, so nothing has to be imported."""
+    return {
+        "image-references": json.dumps(image_stream(version, tags), indent=1) + "\n",
+        "release-metadata": json.dumps({"kind": "cincinnati-metadata-v0", "version": version, "previous": []}) + "\n",
+        "0000_50_installer_coreos-bootimages.yaml": json.dumps(boot_images(version, boot_disk), indent=1) + "\n",
+    }
+
+
+def image_stream(version: str, tags: list[Tag]) -> dict[str, Any]:
+    return {
+        "kind": "ImageStream",
+        "apiVersion": "image.openshift.io/v1",
+        "metadata": {"name": version, "creationTimestamp": CREATED},
+        "spec": {"lookupPolicy": {"local": False}, "tags": [_stream_tag(tag) for tag in tags]},
+        "status": {"dockerImageRepository": ""},
+    }
+
+
+def _stream_tag(tag: Tag) -> dict[str, Any]:
+    entry: dict[str, Any] = {
+        "name": tag.name,
+        "from": {"kind": "DockerImage", "name": tag.image},
+        "generation": None,
+        "importPolicy": {},
+        "referencePolicy": {"type": ""},
+    }
+    if tag.announces:
+        entry["annotations"] = {"io.openshift.build.versions": tag.announces}
+    return entry
+
+
+def boot_images(version: str, boot_disk: str) -> dict[str, Any]:
+    kubevirt = {"release": version, "image": boot_disk, "digest-ref": boot_disk}
+    stream = {
+        "stream": f"kubernetes-{version}",
+        "metadata": {"last-modified": CREATED},
+        "architectures": {"x86_64": {"artifacts": {}, "images": {"kubevirt": kubevirt}}},
+    }
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": "coreos-bootimages", "namespace": "openshift-machine-config-operator"},
+        "data": {"releaseVersion": version, "stream": json.dumps(stream, indent=1)},
+    }
