@@ -7,6 +7,7 @@ import base64
 import signal
 import subprocess
 import sys
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from tests.integration.api_server import ApiServer
 from tests.integration.cli_runner import IMAGE, Runner, hcp_cli
 
 from hcp.kube import Client
-from hcp.kube.resources import HOSTEDCLUSTERS, NODEPOOLS
+from hcp.kube.resources import HOSTEDCLUSTERS, NODEPOOLS, SECRETS
 
 __all__ = ["hcp_cli"]
 COLUMNS = ["NAME", "VERSION", "KUBECONFIG", "PROGRESS", "AVAILABLE", "PROGRESSING", "MESSAGE"]
@@ -175,8 +176,6 @@ async def test_kubeconfigs(hcp_cli: Runner, client: Client, namespace: str) -> N
     everywhere = yaml.safe_load(hcp_cli.ok("create", "kubeconfig", "-A").out)
     assert {entry["name"] for entry in everywhere["clusters"]} == {f"{namespace}-one", f"{namespace}-two"}
     broken = {"data": {"kubeconfig": base64.b64encode(b"clusters: 1").decode()}}
-    from hcp.kube.resources import SECRETS
-
     await client.patch(SECRETS, "two-admin-kubeconfig", namespace, broken)
     assert f"left out {namespace}/two" in hcp_cli.ok("create", "kubeconfig", "-n", namespace).err
 
@@ -301,3 +300,24 @@ try hcp create cluster kubevirt --qos-class = G
         "Burstable Guaranteed",
         "Guaranteed",
     ]
+
+
+async def test_dumps(hcp_cli: Runner, client: Client, namespace: str) -> None:
+    hcp_cli.create("demo", namespace)
+    folder = hcp_cli.folder / "dump"
+    result = hcp_cli.ok("dump", "cluster", "--name=demo", "-n", namespace, f"--artifact-dir={folder}")
+    assert result.out == f"{folder}\n"
+    secrets = folder / "namespaces" / namespace / "core" / "secrets.yaml"
+    found = yaml.safe_load(secrets.read_text())
+    assert {item["metadata"]["name"] for item in found["items"]} == {"demo-pull-secret", "demo-etcd-encryption-key"}
+    key = await client.get(SECRETS, "demo-etcd-encryption-key", namespace)
+    assert key["data"]["key"] not in secrets.read_text()
+    kinds = folder / "namespaces" / namespace / "hypershift.openshift.io"
+    assert {file.name for file in kinds.iterdir()} == {"hostedclusters.yaml", "nodepools.yaml"}
+    with tarfile.open(folder / "hypershift-dump.tar.gz") as archive:
+        assert f"namespaces/{namespace}/core/secrets.yaml" in archive.getnames()
+    text = hcp_cli.fails("dump", "cluster", "--name=demo", "-n", namespace, f"--artifact-dir={folder}", "--as=nobody")
+    assert "Not allowed" in text
+    text = hcp_cli.fails("dump", "cluster", "--name=demo", "-n", namespace)
+    assert 'required flag(s) "artifact-dir" not set' in text
+    hcp_cli.fails("dump", "cluster", "--name=nope", "-n", namespace, f"--artifact-dir={folder}", code=4)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from hcp.cli.command import Call
 from hcp.cli.terminal import note
@@ -11,9 +12,11 @@ from hcp.kube import Client, load_config
 
 
 @asynccontextmanager
-async def connect(call: Call) -> AsyncIterator[Client]:
+async def connect(call: Call, *, impersonate: str = "") -> AsyncIterator[Client]:
     """A client for the cluster that --kubeconfig and --context name."""
     config = load_config(call.text("kubeconfig") or None, call.text("context") or None)
+    if impersonate:
+        config = replace(config, auth=replace(config.auth, impersonate=impersonate))
     level = call.number("verbose")
     if level:
         note(f"management cluster {config.server}, context {config.context}")
