@@ -1,0 +1,17 @@
+"""Everything kept true inside the guest, in the order in which parts need each other."""
+
+from __future__ import annotations
+
+from hcp.guest import coredns, flannel, konnectivity, kube_proxy, kubernetes_service, rights
+from hcp.guest.objects import GuestParams, Manifest
+
+
+def objects(g: GuestParams) -> list[Manifest]:
+    return [
+        *rights.objects(),
+        *kubernetes_service.objects(g),
+        *konnectivity.objects(g),
+        *kube_proxy.objects(g),
+        *flannel.objects(g),
+        *coredns.objects(g),
+    ]

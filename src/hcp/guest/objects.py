@@ -1,0 +1,94 @@
+"""Helpers for objects inside the guest."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hcp.controlplane.params import Params
+
+Manifest = dict[str, Any]
+SYSTEM = "kube-system"
+LABELS = {"hypershift.openshift.io/managed-by": "hcp"}
+RBAC = "rbac.authorization.k8s.io"
+
+
+@dataclass(frozen=True, slots=True)
+class GuestParams:
+    """The control plane's params, and what only the guest's parts need."""
+
+    control_plane: Params
+    images: Mapping[str, str]
+    own_network: bool
+    highly_available: bool
+    konnectivity_ca: bytes = b""
+    konnectivity_cert: bytes = b""
+    konnectivity_key: bytes = b""
+
+    @property
+    def api_address(self) -> tuple[str, int]:
+        """Where a pod on the node's network reaches the API without a service proxy: the node's own HAProxy."""
+        return self.control_plane.advertise_address, self.control_plane.api_port
+
+
+def obj(
+    api_version: str, kind: str, name: str, body: Mapping[str, Any], ns: str = "", labels: Mapping[str, str] = {}
+) -> Manifest:
+    metadata: Manifest = {"name": name, "labels": {**LABELS, **labels}}
+    if ns:
+        metadata["namespace"] = ns
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **body}
+
+
+def service_account(name: str) -> Manifest:
+    return obj("v1", "ServiceAccount", name, {}, SYSTEM)
+
+
+def cluster_role(name: str, rules: Sequence[Mapping[str, Any]]) -> Manifest:
+    return obj(f"{RBAC}/v1", "ClusterRole", name, {"rules": [dict(r) for r in rules]})
+
+
+def cluster_role_binding(name: str, role: str, *subjects: Mapping[str, Any]) -> Manifest:
+    body = {
+        "roleRef": {"apiGroup": RBAC, "kind": "ClusterRole", "name": role},
+        "subjects": [dict(s) for s in subjects],
+    }
+    return obj(f"{RBAC}/v1", "ClusterRoleBinding", name, body)
+
+
+def account(name: str) -> Manifest:
+    return {"kind": "ServiceAccount", "name": name, "namespace": SYSTEM}
+
+
+def user(name: str) -> Manifest:
+    return {"apiGroup": RBAC, "kind": "User", "name": name}
+
+
+def config_map(name: str, data: Mapping[str, str]) -> Manifest:
+    return obj("v1", "ConfigMap", name, {"data": dict(data)}, SYSTEM)
+
+
+def host_path(name: str, path: str, kind: str = "DirectoryOrCreate") -> Manifest:
+    return {"name": name, "hostPath": {"path": path, "type": kind}}
+
+
+def daemon_set(name: str, pod: Mapping[str, Any], annotations: Mapping[str, str], unavailable: str = "10%") -> Manifest:
+    """On every node, whatever its taints."""
+    labels = {"k8s-app": name}
+    template: Manifest = {
+        "metadata": {"labels": labels, "annotations": dict(annotations)},
+        "spec": {
+            "hostNetwork": True,
+            "priorityClassName": "system-node-critical",
+            "tolerations": [{"operator": "Exists"}],
+            "nodeSelector": {"kubernetes.io/os": "linux"},
+            **pod,
+        },
+    }
+    spec = {
+        "selector": {"matchLabels": labels},
+        "updateStrategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 0, "maxUnavailable": unavailable}},
+        "template": template,
+    }
+    return obj("apps/v1", "DaemonSet", name, {"spec": spec}, SYSTEM, labels)

@@ -1,0 +1,97 @@
+"""What is true inside the guest: nodes, the parts we keep there, and both directions of the tunnel."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hcp.api import conditions as c
+from hcp.errors import HcpError
+from hcp.guest.objects import SYSTEM, Manifest
+from hcp.kube import Client
+from hcp.kube.resources import DAEMONSETS, DEPLOYMENTS, NODES, PODS
+from hcp.runtime.conditions import is_true
+
+Verdict = tuple[str, str, str]
+
+
+@dataclass(frozen=True)
+class View:
+    """One look into the guest."""
+
+    nodes: int
+    ready_nodes: int
+    waiting: tuple[str, ...]
+    data_plane: Verdict
+    control_plane: Verdict
+
+
+async def look(client: Client, wanted: Iterable[Manifest]) -> View:
+    """List what matters and judge it."""
+    nodes, daemons, deployments = await asyncio.gather(
+        client.list(NODES), client.list(DAEMONSETS, SYSTEM), client.list(DEPLOYMENTS, SYSTEM)
+    )
+    names = {(m["kind"], m["metadata"]["name"]) for m in wanted if m["kind"] in ("DaemonSet", "Deployment")}
+    ready = [n for n in nodes if is_true((n.get("status") or {}).get("conditions"), "Ready")]
+    return View(
+        len(nodes),
+        len(ready),
+        waiting(names, daemons, deployments, len(ready)),
+        await _data_plane(client, len(nodes)),
+        _control_plane(len(nodes), len(ready)),
+    )
+
+
+def waiting(
+    names: Iterable[tuple[str, str]],
+    daemons: Iterable[Mapping[str, Any]],
+    deployments: Iterable[Mapping[str, Any]],
+    ready_nodes: int,
+) -> tuple[str, ...]:
+    """Parts that are not available, in words. Without a ready node none of them can be."""
+    if not ready_nodes:
+        return ("a ready node",)
+    by_name = {("DaemonSet", d["metadata"]["name"]): d for d in daemons}
+    by_name |= {("Deployment", d["metadata"]["name"]): d for d in deployments}
+    late = []
+    for kind, name in sorted(names):
+        live = by_name.get((kind, name))
+        if live is None or not _available(kind, live):
+            late.append(f"{kind} {name}")
+    return tuple(late)
+
+
+def _available(kind: str, live: Mapping[str, Any]) -> bool:
+    status = live.get("status") or {}
+    if int(status.get("observedGeneration") or 0) < int(live["metadata"].get("generation") or 0):
+        return False
+    if kind == "Deployment":
+        return is_true(status.get("conditions"), "Available")
+    wanted = int(status.get("desiredNumberScheduled") or 0)
+    return wanted > 0 and int(status.get("numberAvailable") or 0) >= wanted
+
+
+async def _data_plane(client: Client, nodes: int) -> Verdict:
+    """From here to the nodes: the log of an agent comes through the tunnel it serves."""
+    if not nodes:
+        return "Unknown", c.NO_WORKER_NODES, "The cluster has no nodes yet"
+    try:
+        pods = await client.list(PODS, SYSTEM, labels="k8s-app=konnectivity-agent")
+        running = [p for p in pods if (p.get("status") or {}).get("phase") == "Running"]
+        if not running:
+            return "False", c.KONNECTIVITY_PODS_NOT_FOUND, "No konnectivity agent runs on any node"
+        await client.logs(running[0]["metadata"]["name"], SYSTEM, tail=1)
+    except HcpError as exc:
+        return "False", c.LOGS_ACCESS_FAILED, f"The log of a konnectivity agent cannot be read: {exc}"
+    return "True", c.AS_EXPECTED, "The control plane reaches the nodes"
+
+
+def _control_plane(nodes: int, ready: int) -> Verdict:
+    """From the nodes to here: a node is Ready only while its heartbeats arrive at the hosted API."""
+    if not nodes:
+        return "Unknown", c.NO_WORKER_NODES, "The cluster has no nodes yet"
+    if ready:
+        return "True", c.AS_EXPECTED, f"{ready} of {nodes} nodes report to the control plane"
+    return "False", c.CONNECTION_CHECK_STALE, f"None of {nodes} nodes reports to the control plane"

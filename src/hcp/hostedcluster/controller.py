@@ -1,0 +1,163 @@
+"""Wiring of the HostedCluster controllers into the operator."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hcp.api import names
+from hcp.hostedcluster.cache import LABELLED, Cache
+from hcp.hostedcluster.hosted_api import HostedApi
+from hcp.hostedcluster.phase_observe import IGNITION
+from hcp.hostedcluster.reconcile import Reconciler
+from hcp.hostedcluster.releases import Releases
+from hcp.kube import resources as k
+from hcp.release import Release
+from hcp.runtime.context import OperatorContext
+from hcp.runtime.controller import Controller
+from hcp.runtime.informer import Informer
+from hcp.runtime.store import key_of
+
+Object = dict[str, Any]
+RESYNC_KINDS = (k.NODES, k.STORAGECLASSES, k.INGRESS_CONFIGS, k.IMAGE_CONFIGS, k.IDMS, k.ICSP)
+WORKERS = 16
+
+
+class HostedClusters:
+    """The two controllers and what they share; `releases` also serves other reconcilers."""
+
+    def __init__(self, ctx: OperatorContext) -> None:
+        self.ctx = ctx
+        self.cache = Cache(ctx.client, ctx.informers)
+        self._releases = Releases(self.cache)
+        self._api = HostedApi(ctx, self._changed)
+        self._controller = Controller("hostedcluster", self._reconcile, workers=WORKERS, max_delay=10.0)
+        self._reconciler = Reconciler(ctx, self.cache, self._releases, self._api)
+        self._followed: set[str] = set()
+
+    def wire(self) -> list[Controller]:
+        """Connect watches; the caller starts the informers, then runs the controllers."""
+        clusters = self.cache.informer(k.HOSTEDCLUSTERS)
+        clusters.add_index("hosted", lambda hc: [_hosted(hc)])
+        clusters.add_listener(self._seen)
+        self._controller.watch(clusters)
+        for resource in LABELLED:
+            self._controller.watch(self.cache.informer(resource), self._of_hosted_object)
+        self._controller.watch(self.cache.informer(k.NODEPOOLS), _of_node_pool)
+        for resource in RESYNC_KINDS:
+            self._follow_all(self.cache.informer(resource))
+        for resource in (k.ROUTES, k.SERVICES, k.DEPLOYMENTS):
+            informer = self.ctx.informers.get(resource, ns=self.ctx.namespace)
+            informer.add_listener(self._ignition_changed)
+        self.ctx.closers += [self._releases.close, self._api.close]
+        return [self._controller, self._api.controller]
+
+    async def release(self, cluster: Mapping[str, Any], image: str) -> Release:
+        """For node pools: the same reading, with the same pull secret, mirrors and trust; errors are raised."""
+        return await self._releases.read_or_raise(cluster, image)
+
+    async def _reconcile(self, key: str) -> Any:
+        return await self._reconciler(key)
+
+    def _changed(self, key: str) -> None:
+        self._controller.enqueue(key)
+
+    def _everything(self) -> None:
+        for cluster in self.cache.list(k.HOSTEDCLUSTERS):
+            self._controller.enqueue(key_of(cluster), fresh=False)
+
+    def _follow_all(self, informer: Informer) -> None:
+        """Things that concern every cluster; nodes report every few seconds, so only what we read counts."""
+
+        def listener(old: Object | None, new: Object | None) -> None:
+            if not informer.replaying and _relevant(old) != _relevant(new):
+                self._everything()
+
+        informer.add_listener(listener)
+
+    def _ignition_changed(self, old: Object | None, new: Object | None) -> None:
+        if (new or old or {}).get("metadata", {}).get("name") != IGNITION:
+            return
+        if old is None or new is None or _available(old) != _available(new) or old.get("spec") != new.get("spec"):
+            self._everything()
+
+    def _seen(self, _old: Object | None, new: Object | None) -> None:
+        """Follow what people write in the namespaces that hold HostedClusters."""
+        ns = (new or {}).get("metadata", {}).get("namespace")
+        if ns is None or ns in self._followed:
+            return
+        self._followed.add(ns)
+        for resource in (k.SECRETS, k.CONFIGMAPS):
+            informer = self.cache.user_informer(resource, ns)
+            informer.add_listener(self._user_object_listener(informer, ns))
+
+    def _user_object_listener(self, informer: Informer, ns: str) -> Any:
+        def listener(old: Object | None, new: Object | None) -> None:
+            name = (new or old or {}).get("metadata", {}).get("name", "")
+            if informer.replaying:
+                return
+            for cluster in self.cache.list(k.HOSTEDCLUSTERS, ns):
+                if name in _referenced(cluster["spec"]):
+                    self._controller.enqueue(f"{ns}/{cluster['metadata']['name']}")
+
+        return listener
+
+    def _of_hosted_object(self, obj: Object) -> Iterable[str]:
+        """From an object we made to its cluster: by the label, which names the hosted namespace."""
+        meta = obj["metadata"]
+        hosted = (meta.get("labels") or {}).get(names.LABEL_CONTROL_PLANE_NAMESPACE)
+        if obj.get("kind") == "Namespace":
+            hosted = meta["name"]
+        for cluster in self.cache.informer(k.HOSTEDCLUSTERS).by_index("hosted", hosted or ""):
+            yield f"{cluster['metadata']['namespace']}/{cluster['metadata']['name']}"
+
+
+def _hosted(cluster: Object) -> str:
+    meta = cluster["metadata"]
+    return names.control_plane_namespace(meta["namespace"], meta["name"])
+
+
+def _of_node_pool(pool: Object) -> Iterable[str]:
+    if name := pool["spec"].get("clusterName"):
+        yield f"{pool['metadata']['namespace']}/{name}"
+
+
+def _referenced(spec: Mapping[str, Any]) -> set[str]:
+    """Names of Secrets and ConfigMaps the spec points to."""
+    found: set[str] = set()
+
+    def walk(value: Any) -> None:
+        if isinstance(value, Mapping):
+            for key, inner in value.items():
+                if key == "name" and isinstance(inner, str):
+                    found.add(inner)
+                else:
+                    walk(inner)
+        elif isinstance(value, list):
+            for inner in value:
+                walk(inner)
+
+    walk(spec)
+    return found
+
+
+def _relevant(obj: Object | None) -> Any:
+    """What of a cluster-wide object can change a hosted cluster: not a node's heartbeat."""
+    if obj is None:
+        return None
+    if obj.get("kind") == "Node":
+        return (obj.get("spec"), obj["metadata"].get("labels"), _ready(obj))
+    return (obj.get("spec"), obj["metadata"].get("annotations"), obj["metadata"].get("labels"))
+
+
+def _ready(obj: Object) -> Any:
+    return [c.get("status") for c in (obj.get("status") or {}).get("conditions") or [] if c.get("type") == "Ready"]
+
+
+def _available(obj: Object) -> Any:
+    return [c.get("status") for c in (obj.get("status") or {}).get("conditions") or [] if c.get("type") == "Available"]
+
+
+async def setup(ctx: OperatorContext) -> tuple[HostedClusters, list[Controller]]:
+    clusters = HostedClusters(ctx)
+    return clusters, clusters.wire()

@@ -1,0 +1,48 @@
+"""Values the operator fills in when the user gave none; written back once, so that they never change again."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from hcp.api import names
+
+
+def encryption_key_name(cluster: str) -> str:
+    return f"{cluster}-etcd-encryption-key"
+
+
+def missing(cluster: Mapping[str, Any]) -> dict[str, Any]:
+    """The spec fields to fill in; empty when nothing is missing."""
+    spec, name = cluster["spec"], cluster["metadata"]["name"]
+    patch: dict[str, Any] = {}
+    if not spec.get("clusterID"):
+        patch["clusterID"] = str(uuid.uuid4())
+    if not spec.get("infraID"):
+        patch["infraID"] = names.new_infra_id(name)
+    platform = spec.get("platform") or {}
+    if platform.get("type") == "KubeVirt" and not (platform.get("kubevirt") or {}).get("generateID"):
+        patch["platform"] = {"kubevirt": {"generateID": names.random_suffix(10)}}
+    encryption = spec.get("secretEncryption") or {}
+    if not encryption or (
+        encryption.get("type") == "aescbc" and not ((encryption.get("aescbc") or {}).get("activeKey") or {}).get("name")
+    ):
+        patch["secretEncryption"] = {"type": "aescbc", "aescbc": {"activeKey": {"name": encryption_key_name(name)}}}
+    return patch
+
+
+def patch_for(cluster: Mapping[str, Any]) -> dict[str, Any] | None:
+    """One merge patch that adds the finalizer and the defaults, None when there is nothing to do.
+
+    The finalizer list is guarded by the resource version: a merge patch replaces it whole.
+    """
+    spec = missing(cluster)
+    meta = cluster["metadata"]
+    finalizers = list(meta.get("finalizers") or [])
+    body: dict[str, Any] = {}
+    if spec:
+        body["spec"] = spec
+    if names.FINALIZER not in finalizers:
+        body["metadata"] = {"finalizers": [*finalizers, names.FINALIZER], "resourceVersion": meta["resourceVersion"]}
+    return body or None

@@ -1,0 +1,183 @@
+"""Taking a hosted cluster away: in order, resumable at any point, needing no object that may be gone."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from hcp.api import conditions as c
+from hcp.api import names
+from hcp.hostedcluster.cache import Cache
+from hcp.kube import Client
+from hcp.kube.errors import Conflict, NotFound
+from hcp.kube.resources import (
+    CAPI_CLUSTERS,
+    DEPLOYMENTS,
+    HOSTEDCLUSTERS,
+    HOSTEDCONTROLPLANES,
+    NAMESPACES,
+    NODEPOOLS,
+    SECRETS,
+)
+from hcp.runtime.conditions import get_condition, set_condition
+from hcp.runtime.controller import Result
+
+log = logging.getLogger(__name__)
+Object = dict[str, Any]
+WORKLOADS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+# Watches drive deletion; this is for what has none.
+CHECK_AGAIN = 5.0
+
+
+async def delete(client: Client, cache: Cache, cluster: Object, now: dt.datetime) -> Result | None:
+    """One step further; None when nothing is left but the finalizer, which is then removed."""
+    meta = cluster["metadata"]
+    ns, name = meta["namespace"], meta["name"]
+    hosted = names.control_plane_namespace(ns, name)
+    infra_id = cluster["spec"].get("infraID") or ""
+    owner = await _owner(client, cache, hosted)
+    ours = owner in (None, f"{ns}/{name}")
+    waiting = await _node_pools(client, cache, ns, name)
+    if not waiting and ours and infra_id:
+        waiting = await _capi_cluster(client, cache, infra_id, hosted)
+    if not waiting and ours:
+        waiting = await _hosted_namespace(client, cache, cluster, hosted)
+    if waiting:
+        log.info("deleting", extra={"key": f"{ns}/{name}", "waiting_for": waiting})
+        await _tell(client, cluster, c.WAITING_FOR_AVAILABLE, f"Waiting until {waiting} is gone", now)
+        return Result(CHECK_AGAIN)
+    await _user_secrets(client, cache, ns, hosted)
+    if (left := await _grace(client, cluster, now)) > 0:
+        return Result(left)
+    await _release(client, cluster)
+    return None
+
+
+async def _owner(client: Client, cache: Cache, hosted: str) -> str | None:
+    live = cache.get(NAMESPACES, hosted) or await client.get_or_none(NAMESPACES, hosted)
+    if live is None:
+        return None
+    owner = (live["metadata"].get("annotations") or {}).get(names.ANNOTATION_CLUSTER)
+    # A namespace that somebody else made and we never marked is not ours to delete.
+    return str(owner) if owner else "nobody"
+
+
+async def _node_pools(client: Client, cache: Cache, ns: str, name: str) -> str:
+    pools = [p for p in cache.list(NODEPOOLS, ns) if p["spec"].get("clusterName") == name]
+    for pool in pools:
+        if not pool["metadata"].get("deletionTimestamp"):
+            await client.delete(NODEPOOLS, pool["metadata"]["name"], ns, missing_ok=True)
+    return f"NodePool {', '.join(p['metadata']['name'] for p in pools)}" if pools else ""
+
+
+async def _capi_cluster(client: Client, cache: Cache, infra_id: str, hosted: str) -> str:
+    live = await client.get_or_none(CAPI_CLUSTERS, infra_id, hosted)
+    if live is None:
+        return ""
+    if live["spec"].get("paused"):
+        # A paused Cluster would never let its Machines go.
+        await client.patch(CAPI_CLUSTERS, infra_id, hosted, {"spec": {"paused": False}})
+    if not live["metadata"].get("deletionTimestamp"):
+        await client.delete(CAPI_CLUSTERS, infra_id, hosted, propagation="Background", missing_ok=True)
+        if not live["metadata"].get("finalizers"):
+            return ""
+    return f"Cluster {infra_id} of Cluster API"
+
+
+async def _hosted_namespace(client: Client, cache: Cache, cluster: Object, hosted: str) -> str:
+    """Pods first, so that the API server ends while etcd is still there; then all at once."""
+    live = await client.get_or_none(NAMESPACES, hosted)
+    if live is None:
+        return ""
+    keep = (cluster["metadata"].get("annotations") or {}).get(names.ANNOTATION_SKIP_DELETE_NAMESPACE) == "true"
+    await asyncio.gather(
+        *(client.delete(DEPLOYMENTS, n, hosted, propagation="Background", missing_ok=True) for n in WORKLOADS)
+    )
+    await client.delete(HOSTEDCONTROLPLANES, cluster["metadata"]["name"], hosted, missing_ok=True)
+    if keep:
+        return ""
+    if not live["metadata"].get("deletionTimestamp"):
+        await client.delete(NAMESPACES, hosted, uid=live["metadata"]["uid"], missing_ok=True)
+    return f"namespace {hosted}"
+
+
+async def _user_secrets(client: Client, cache: Cache, ns: str, hosted: str) -> None:
+    """What we put beside the HostedCluster; the garbage collector would do it too, but later."""
+    for secret in cache.list(SECRETS, ns):
+        if (secret["metadata"].get("labels") or {}).get(names.LABEL_CONTROL_PLANE_NAMESPACE) == hosted:
+            await client.delete(SECRETS, secret["metadata"]["name"], ns, missing_ok=True)
+
+
+async def _grace(client: Client, cluster: Object, now: dt.datetime) -> float:
+    """Seconds to wait yet, by annotation destroy-grace-period, counted from the moment all else was gone."""
+    text = (cluster["metadata"].get("annotations") or {}).get(names.ANNOTATION_DESTROY_GRACE, "")
+    seconds = duration(text)
+    if seconds <= 0:
+        return 0.0
+    have = get_condition((cluster.get("status") or {}).get("conditions"), c.HOSTED_CLUSTER_DESTROYED)
+    if have is None or have.get("reason") != c.WAITING_FOR_GRACE_PERIOD:
+        await _tell(client, cluster, c.WAITING_FOR_GRACE_PERIOD, f"Waiting {text} before the object goes", now)
+        return seconds
+    since = dt.datetime.fromisoformat(str(have["lastTransitionTime"]))
+    return max((since + dt.timedelta(seconds=seconds) - now).total_seconds(), 0.0)
+
+
+def duration(text: str) -> float:
+    """Seconds of a Go duration such as 1h30m or 45s; 0 for what cannot be read."""
+    units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
+    total, number, unit = 0.0, "", ""
+    for char in f"{text} ":
+        if (char.isdigit() or char in {".", " "}) and unit:
+            if unit not in units or not number:
+                return 0.0
+            total += float(number) * units[unit]
+            number, unit = "", ""
+        if char.isdigit() or char == ".":
+            number += char
+        elif char != " ":
+            unit += char
+    return 0.0 if number or unit else total
+
+
+async def _tell(client: Client, cluster: Object, reason: str, message: str, now: dt.datetime) -> None:
+    """HostedClusterDestroyed says what deletion waits for; written only when that changes."""
+    known = (cluster.get("status") or {}).get("conditions")
+    have = get_condition(known, c.HOSTED_CLUSTER_DESTROYED)
+    if have is not None and have.get("reason") == reason and have.get("message") == message:
+        return
+    if have is not None and have.get("reason") != reason:
+        # A new reason begins a new time, even though the status stays False.
+        known = [x for x in known or () if x["type"] != c.HOSTED_CLUSTER_DESTROYED]
+    stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    generation = int(cluster["metadata"].get("generation") or 0)
+    conditions = set_condition(known, c.HOSTED_CLUSTER_DESTROYED, False, reason, message, generation, at=stamp)
+    meta = cluster["metadata"]
+    try:
+        await client.patch(
+            HOSTEDCLUSTERS,
+            meta["name"],
+            meta["namespace"],
+            {"status": {"conditions": conditions}},
+            subresource="status",
+        )
+    except NotFound:
+        return
+
+
+async def _release(client: Client, cluster: Mapping[str, Any]) -> None:
+    """Remove our finalizer, and only ours."""
+    meta = cluster["metadata"]
+    left = [f for f in meta.get("finalizers") or [] if f != names.FINALIZER]
+    if left == (meta.get("finalizers") or []):
+        return
+    body = {"metadata": {"finalizers": left or None, "resourceVersion": meta["resourceVersion"]}}
+    try:
+        await client.patch(HOSTEDCLUSTERS, meta["name"], meta["namespace"], body)
+    except NotFound:
+        return
+    except Conflict:
+        log.debug("finalizer not removed yet, the object changed", extra={"name": meta["name"]})
+        raise

@@ -1,0 +1,189 @@
+"""The hosted API itself: whether its published address answers, and what is kept true behind it.
+
+This runs beside the passes over HostedClusters, one key at a time: a guest that is slow or unreachable holds up
+nobody, and what was found is handed to the next pass.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from hcp.controlplane.meta import digest, secret_data
+from hcp.errors import HcpError
+from hcp.guest import manifests
+from hcp.guest import observe as guest_observe
+from hcp.guest.objects import GuestParams
+from hcp.hostedcluster.observed import GuestState
+from hcp.hostedcluster.scope import Scope
+from hcp.hostedcluster.status import deployment_available
+from hcp.hostedcluster.translate import own_network
+from hcp.kube import Client
+from hcp.runtime.apply import apply_if_changed
+from hcp.runtime.context import PUBLISHED_KUBECONFIG, Guests, OperatorContext
+from hcp.runtime.controller import Controller, Result
+
+log = logging.getLogger(__name__)
+# How often drift inside a guest is looked for, and its nodes are counted when nothing else asks.
+RESYNC = 300.0
+LOOK_STEADY, LOOK_WAITING = 60.0, 10.0
+PROBE_TIMEOUT = 5.0
+PROBE_AGAIN_FIRST, PROBE_AGAIN_MAX = 0.1, 5.0
+AT_ONCE = 8
+
+
+@dataclass
+class State:
+    """What is known of one hosted API."""
+
+    # None: not asked; "": answers; else why not.
+    health: str | None = None
+    guest: GuestState | None = None
+    probes_failed: int = 0
+    applied: str = ""
+    applied_at: float = 0.0
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the last pass over the HostedCluster knew."""
+
+    hosted_ns: str
+    guest: GuestParams | None
+    kubeconfigs: dict[str, dict[str, Any]]
+    serving: bool
+
+
+class HostedApi:
+    """Keeps guests true and remembers what they look like."""
+
+    def __init__(self, ctx: OperatorContext, on_change: Callable[[str], None]) -> None:
+        self._ctx = ctx
+        self._on_change = on_change
+        self._states: dict[str, State] = {}
+        self._wanted: dict[str, Wanted] = {}
+        self._published = Guests(ctx.client, inside=False)
+        self.controller = Controller("guest", self.reconcile, workers=8)
+
+    async def close(self) -> None:
+        await self._published.close()
+
+    def state(self, key: str) -> State:
+        return self._states.setdefault(key, State())
+
+    def forget(self, key: str) -> None:
+        """A cluster that goes away needs nothing kept true."""
+        self._states.pop(key, None)
+        self._wanted.pop(key, None)
+
+    def update(self, scope: Scope) -> None:
+        """Take over what a pass knows; work starts when that changed something for the guest."""
+        key, p = scope.params.key, scope.params
+        kubeconfigs = {
+            name: scope.made[("Secret", name)]
+            for name in (PUBLISHED_KUBECONFIG, self._ctx.guests.secret_name)
+            if ("Secret", name) in scope.made
+        }
+        serving = deployment_available(scope.seen.deployments.get("kube-apiserver"))
+        wanted = Wanted(p.namespace, _guest_params(scope), kubeconfigs, serving)
+        before = self._wanted.get(key)
+        if before is None or before != wanted:
+            self._wanted[key] = wanted
+            if not serving:
+                # Whatever was known is not true any more; this is known at once, without asking.
+                state = self.state(key)
+                state.health, state.guest, state.applied = None, None, ""
+            self.controller.enqueue(key)
+
+    async def reconcile(self, key: str) -> Result | None:
+        """Probe the published address, keep the guest true, look at it."""
+        wanted = self._wanted.get(key)
+        if wanted is None or not wanted.serving or PUBLISHED_KUBECONFIG not in wanted.kubeconfigs:
+            return None
+        state = self.state(key)
+        health = await self._probe(wanted)
+        if self._wanted.get(key) is None:
+            return None
+        if health != state.health:
+            state.health = health
+            self._on_change(key)
+        if health:
+            state.probes_failed += 1
+            return Result(min(PROBE_AGAIN_FIRST * 2 ** (state.probes_failed - 1), PROBE_AGAIN_MAX))
+        state.probes_failed = 0
+        guest = await self._keep(key, wanted, state)
+        if self._wanted.get(key) is None:
+            return None
+        if guest != state.guest:
+            state.guest = guest
+            self._on_change(key)
+        return Result(LOOK_STEADY if not guest.waiting and not guest.problem else LOOK_WAITING)
+
+    async def _probe(self, wanted: Wanted) -> str:
+        """The API as users reach it."""
+        client = await self._published.get(wanted.hosted_ns, wanted.kubeconfigs[PUBLISHED_KUBECONFIG])
+        if client is None:
+            return "The kubeconfig of the hosted cluster does not exist yet"
+        try:
+            async with asyncio.timeout(PROBE_TIMEOUT):
+                await client.raw_text("GET", "/healthz")
+        except TimeoutError:
+            return f"The hosted API at {client.server} did not answer within {PROBE_TIMEOUT:.0f} s"
+        except HcpError as exc:
+            return f"The hosted API is not reachable at its published address: {exc}"
+        return ""
+
+    async def _keep(self, key: str, wanted: Wanted, state: State) -> GuestState:
+        if wanted.guest is None:
+            return GuestState(problem="")
+        objects = manifests.objects(wanted.guest)
+        try:
+            client = await self._ctx.guests.get(wanted.hosted_ns, wanted.kubeconfigs.get(self._ctx.guests.secret_name))
+            if client is None:
+                return GuestState()
+            version = digest(objects)
+            if state.applied != version or time.monotonic() - state.applied_at > RESYNC:
+                await _apply_all(client, objects)
+                state.applied, state.applied_at = version, time.monotonic()
+            view = await guest_observe.look(client, objects)
+        except HcpError as exc:
+            log.info("guest cannot be kept", extra={"key": key, "error": str(exc)})
+            return GuestState(problem=f"The inside of the hosted cluster cannot be reconciled: {exc}")
+        return GuestState(
+            reachable=True,
+            nodes=view.nodes,
+            ready_nodes=view.ready_nodes,
+            waiting=view.waiting,
+            data_plane=view.data_plane,
+            control_plane=view.control_plane,
+        )
+
+
+async def _apply_all(client: Client, objects: list[dict[str, Any]]) -> None:
+    limit = asyncio.Semaphore(AT_ONCE)
+
+    async def one(obj: dict[str, Any]) -> None:
+        async with limit:
+            await apply_if_changed(client, None, obj)
+
+    await asyncio.gather(*(one(o) for o in objects))
+
+
+def _guest_params(scope: Scope) -> GuestParams | None:
+    agent = scope.made.get(("Secret", "konnectivity-agent"))
+    if agent is None or scope.release is None or not scope.seen.release.usable:
+        return None
+    data = secret_data(agent)
+    return GuestParams(
+        scope.params,
+        scope.params.images,
+        own_network(scope.spec),
+        scope.spec.get("infrastructureAvailabilityPolicy") == "HighlyAvailable",
+        data["ca.crt"],
+        data["tls.crt"],
+        data["tls.key"],
+    )

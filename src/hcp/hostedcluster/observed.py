@@ -1,0 +1,71 @@
+"""What a pass has seen, gathered for the one status patch at its end."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hcp.controlplane.params import Endpoint
+from hcp.hostedcluster.pause import Pause
+
+
+@dataclass
+class ReleaseState:
+    """How reading the release went."""
+
+    version: str = ""
+    image: str = ""
+    arch: str = ""
+    # None while nothing has been tried; a reason and a sentence when it failed.
+    reason: str = ""
+    problem: str = ""
+    missing: tuple[str, ...] = ()
+
+    @property
+    def usable(self) -> bool:
+        return bool(self.version) and not self.problem and not self.missing
+
+
+@dataclass
+class GuestState:
+    """What is true inside the hosted cluster."""
+
+    reachable: bool = False
+    problem: str = ""
+    nodes: int = 0
+    ready_nodes: int = 0
+    # Parts that are not available yet, in words.
+    waiting: tuple[str, ...] = ()
+    data_plane: tuple[str, str, str] = ("Unknown", "StatusUnknown", "The hosted API was not asked yet")
+    control_plane: tuple[str, str, str] = ("Unknown", "StatusUnknown", "The hosted API was not asked yet")
+
+
+@dataclass
+class Observed:
+    """The facts that `status.compute` turns into conditions."""
+
+    pause: Pause = field(default_factory=Pause)
+    config_problems: list[str] = field(default_factory=list)
+    config_reason: str = ""
+    unsupported: list[str] = field(default_factory=list)
+    unacted: list[str] = field(default_factory=list)
+    release: ReleaseState = field(default_factory=ReleaseState)
+    api_endpoint: Endpoint | None = None
+    waiting_for: list[str] = field(default_factory=list)
+    etcd: Mapping[str, Any] | None = None
+    etcd_problem: str = ""
+    deployments: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    wanted_deployments: tuple[str, ...] = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+    # None: not asked yet; "": answers; else what went wrong.
+    api_health: str | None = None
+    credentials_problem: str | None = None
+    unspread: str = ""
+    ignition_endpoint: str = ""
+    ignition_ready: bool | None = None
+    guest: GuestState = field(default_factory=GuestState)
+    own_network: bool = True
+    not_migratable: tuple[str, ...] = ()
+    errors: dict[str, str] = field(default_factory=dict)
+    kubeconfig: str = ""
+    custom_kubeconfig: str = ""

@@ -1,0 +1,157 @@
+"""The first phases: namespace, projection, copies of what the user gave."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import secrets as random
+
+from hcp.api import names
+from hcp.controlplane import apiserver_config, copies
+from hcp.controlplane.hostedcontrolplane import hosted_control_plane
+from hcp.controlplane.namespace import UID_ANNOTATION, free_uid, namespace
+from hcp.errors import HcpError
+from hcp.hostedcluster import defaults
+from hcp.hostedcluster.releases import MissingInput, sentence
+from hcp.hostedcluster.scope import Object, Scope
+from hcp.hostedcluster.translate import owner_of
+from hcp.kube.resources import CONFIGMAPS, NAMESPACES, SCCS, SECRETS
+from hcp.pki import new_signing_key
+from hcp.runtime.phases import Waiting
+
+# User ids are given out one at a time.
+_uids = asyncio.Lock()
+KEY_BYTES = 32
+
+
+async def hosted_namespace(scope: Scope) -> None:
+    """The namespace, with a user id of its own where no SCC gives one."""
+    live = scope.cache.get(NAMESPACES, scope.namespace)
+    if live is not None and live["metadata"].get("deletionTimestamp"):
+        raise Waiting("NamespaceTerminating", f"Namespace {scope.namespace} is still being deleted")
+    async with _uids:
+        live = scope.cache.get(NAMESPACES, scope.namespace)
+        uid = _uid(live)
+        if uid is None and not await scope.ctx.client.has(SCCS):
+            taken = (_uid(n) for n in scope.cache.list(NAMESPACES))
+            uid = free_uid(u for u in taken if u is not None)
+        scope.change(uid=uid)
+        made = await scope.cache.apply(namespace(scope.params))
+    owner = (made["metadata"].get("annotations") or {}).get(names.ANNOTATION_CLUSTER)
+    if owner not in (None, scope.params.key):
+        raise HcpError(
+            f"Namespace {scope.namespace} belongs to HostedCluster {owner}", hint="Choose another name for this one."
+        )
+
+
+def _uid(live: Object | None) -> int | None:
+    text = ((live or {}).get("metadata", {}).get("annotations") or {}).get(UID_ANNOTATION, "")
+    return int(text) if text.isdigit() else None
+
+
+async def projection(scope: Scope) -> None:
+    """The HostedControlPlane; everything else in the namespace is owned by it."""
+    live = await scope.cache.apply(hosted_control_plane(scope.params, scope.cluster))
+    scope.change(owner=owner_of(live))
+
+
+async def user_copies(scope: Scope) -> None:
+    """Pull secret, SSH key, trust bundle and infra credentials, from the HostedCluster's namespace."""
+    wanted: list[Object] = []
+    problems: list[str] = []
+    p, spec = scope.params, scope.spec
+    try:
+        wanted.append(copies.pull_secret(p, await _secret(scope, spec["pullSecret"]["name"], names.PULL_SECRET_KEY)))
+    except MissingInput as exc:
+        problems.append(sentence(exc))
+    if name := (spec.get("sshKey") or {}).get("name"):
+        try:
+            wanted.append(copies.copied_secret(p, await _secret(scope, name, names.SSH_KEY_KEY), "ssh-key", "Opaque"))
+        except MissingInput as exc:
+            problems.append(sentence(exc))
+    if name := (spec.get("additionalTrustBundle") or {}).get("name"):
+        found = await scope.cache.user_object(CONFIGMAPS, name, p.cluster_namespace)
+        bundle = ((found or {}).get("data") or {}).get(names.CA_BUNDLE_KEY)
+        if bundle:
+            wanted.append(copies.user_ca_bundle(p, bundle))
+        else:
+            problems.append(f"The ConfigMap {p.cluster_namespace}/{name} with key {names.CA_BUNDLE_KEY} does not exist")
+    credentials = ((spec.get("platform") or {}).get("kubevirt") or {}).get("credentials") or {}
+    if ref := credentials.get("infraKubeConfigSecret"):
+        wanted += await _credentials(scope, ref)
+    await asyncio.gather(*(scope.apply(o) for o in wanted))
+    if problems:
+        scope.seen.config_reason = "SecretNotFound"
+        scope.seen.config_problems += problems
+
+
+async def _credentials(scope: Scope, ref: dict[str, str]) -> list[Object]:
+    """The kubeconfig of the infra cluster, always under the key its readers know."""
+    name, key = ref.get("name", ""), ref.get("key") or names.KUBECONFIG_KEY
+    try:
+        source = await _secret(scope, name, key)
+    except MissingInput as exc:
+        scope.seen.credentials_problem = sentence(exc)
+        return []
+    scope.seen.credentials_problem = ""
+    data = {**source["data"], names.KUBECONFIG_KEY: source["data"][key]}
+    return [copies.copied_secret(scope.params, {**source, "data": data}, names.INFRA_CREDENTIALS, "Opaque")]
+
+
+async def _secret(scope: Scope, name: str, key: str) -> Object:
+    ns = scope.params.cluster_namespace
+    found = await scope.cache.user_object(SECRETS, name, ns)
+    if found is None or not (found.get("data") or {}).get(key):
+        raise MissingInput(
+            f"The Secret {ns}/{name} with key {key} does not exist", hint="Create it; the cluster goes on by itself."
+        )
+    return found
+
+
+async def signing_key(scope: Scope) -> None:
+    """The key for service account tokens: the user's, or one made once."""
+    p = scope.params
+    if name := (scope.spec.get("serviceAccountSigningKey") or {}).get("name"):
+        source = await _secret(scope, name, "key")
+        old = base64.b64decode(source["data"].get("old-key.pub", ""))
+        await scope.apply(copies.signing_key(p, base64.b64decode(source["data"]["key"]), old))
+        return
+    live = scope.cache.get(SECRETS, copies.SIGNING_KEY, p.namespace)
+    if live is None:
+        live = await scope.cache.create_once(copies.signing_key(p, new_signing_key()))
+    scope.remember(live)
+
+
+async def encryption_key(scope: Scope) -> None:
+    """The key for what etcd stores: the user's Secret, or ours, made once beside the HostedCluster."""
+    p = scope.params
+    aescbc = (scope.spec.get("secretEncryption") or {}).get("aescbc") or {}
+    name = (aescbc.get("activeKey") or {}).get("name") or defaults.encryption_key_name(p.name)
+    source = await scope.cache.user_object(SECRETS, name, p.cluster_namespace)
+    if source is None and name == defaults.encryption_key_name(p.name):
+        source = await scope.cache.create_once(
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {
+                    "name": name,
+                    "namespace": p.cluster_namespace,
+                    "labels": {names.LABEL_CONTROL_PLANE_NAMESPACE: p.namespace},
+                    "ownerReferences": [owner_of(scope.cluster)],
+                },
+                "type": "Opaque",
+                "data": {names.ETCD_KEY_KEY: base64.b64encode(random.token_bytes(KEY_BYTES)).decode()},
+            }
+        )
+    if source is None or not (source.get("data") or {}).get(names.ETCD_KEY_KEY):
+        raise MissingInput(
+            f"The Secret {p.cluster_namespace}/{name} with key {names.ETCD_KEY_KEY} does not exist",
+            hint="Create it with 32 random bytes under that key; the cluster goes on by itself.",
+        )
+    key = base64.b64decode(source["data"][names.ETCD_KEY_KEY])
+    if len(key) != KEY_BYTES:
+        raise HcpError(f"The key in Secret {p.cluster_namespace}/{name} has {len(key)} bytes, 32 are needed")
+    await asyncio.gather(
+        scope.apply(copies.copied_secret(p, source, name)),
+        scope.apply(apiserver_config.encryption_secret(p, [key])),
+    )

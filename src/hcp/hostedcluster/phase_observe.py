@@ -1,0 +1,96 @@
+"""The last look before the status is written: what the cluster says about what we made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hcp.hostedcluster.scope import Scope
+from hcp.kube.resources import DEPLOYMENTS, NODEPOOLS, NODES, ROUTES, SECRETS, SERVICES, STATEFULSETS, STORAGECLASSES
+from hcp.runtime.conditions import get_condition, is_false
+
+IGNITION = "ignition-server"
+DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+
+
+async def observe(scope: Scope) -> None:
+    """Everything from caches; nothing is asked."""
+    seen, ns = scope.seen, scope.namespace
+    seen.etcd = scope.cache.get(STATEFULSETS, "etcd", ns)
+    seen.etcd_problem = _storage_problem(scope)
+    for name in seen.wanted_deployments:
+        if live := scope.cache.get(DEPLOYMENTS, name, ns):
+            seen.deployments[name] = live
+    seen.unspread = _spread_problem(scope)
+    name = f"{scope.params.name}-admin-kubeconfig"
+    if not seen.kubeconfig and scope.cache.get(SECRETS, name, scope.params.cluster_namespace):
+        seen.kubeconfig = name
+    _ignition(scope)
+    seen.not_migratable = tuple(
+        sorted(
+            pool["metadata"]["name"]
+            for pool in scope.cache.list(NODEPOOLS, scope.params.cluster_namespace)
+            if pool["spec"].get("clusterName") == scope.params.name
+            and is_false((pool.get("status") or {}).get("conditions"), "KubeVirtNodesLiveMigratable")
+        )
+    )
+
+
+def _storage_problem(scope: Scope) -> str:
+    """Why the volume of etcd may never come."""
+    classes = scope.cache.list(STORAGECLASSES)
+    wanted = scope.params.etcd_storage_class
+    if wanted:
+        known = {s["metadata"]["name"] for s in classes}
+        return "" if wanted in known else f"StorageClass {wanted} does not exist on the management cluster"
+    if any((s["metadata"].get("annotations") or {}).get(DEFAULT_CLASS) == "true" for s in classes):
+        return ""
+    return (
+        "the management cluster has no default StorageClass for the volume of etcd; "
+        "mark one as default, or create the cluster with --etcd-storage-class"
+    )
+
+
+def _spread_problem(scope: Scope) -> str:
+    p = scope.params
+    if not p.highly_available:
+        return ""
+    usable = [n for n in scope.cache.list(NODES) if _schedulable(n) and _selected(n, p.node_selector)]
+    if len(usable) >= p.replicas:
+        return ""
+    return (
+        f"The management cluster has {len(usable)} schedulable nodes for {p.replicas} replicas: "
+        "some share a node, so the loss of one node can stop this control plane"
+    )
+
+
+def _schedulable(node: dict[str, Any]) -> bool:
+    spec = node.get("spec") or {}
+    blocked = any(
+        t.get("effect") in ("NoSchedule", "NoExecute") and not str(t.get("key", "")).startswith("hypershift.")
+        for t in spec.get("taints") or []
+    )
+    ready = get_condition((node.get("status") or {}).get("conditions"), "Ready")
+    return not spec.get("unschedulable") and not blocked and (ready is None or ready.get("status") == "True")
+
+
+def _selected(node: dict[str, Any], selector: Any) -> bool:
+    labels = node["metadata"].get("labels") or {}
+    return all(labels.get(k) == v for k, v in selector.items())
+
+
+def _ignition(scope: Scope) -> None:
+    """Where nodes get their first document: one server for the whole management cluster."""
+    ns = scope.ctx.namespace
+    route = scope.ctx.informers.get(ROUTES, ns=ns).get(IGNITION, ns)
+    publishing = scope.params.published("Ignition")
+    host = publishing.hostname or ((route or {}).get("spec") or {}).get("host") or ""
+    if publishing.type == "NodePort":
+        service = scope.ctx.informers.get(SERVICES, ns=ns).get(IGNITION, ns)
+        ports = ((service or {}).get("spec") or {}).get("ports") or [{}]
+        if node_port := ports[0].get("nodePort"):
+            host = f"{publishing.address}:{node_port}"
+    scope.seen.ignition_endpoint = host
+    server = scope.ctx.informers.get(DEPLOYMENTS, ns=ns).get(IGNITION, ns)
+    if server is not None:
+        available = get_condition((server.get("status") or {}).get("conditions"), "Available")
+        scope.seen.ignition_ready = (available or {}).get("status") == "True"

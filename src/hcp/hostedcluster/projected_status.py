@@ -1,0 +1,47 @@
+"""The status of the HostedControlPlane, which Cluster API and tools read. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hcp.api import conditions as c
+from hcp.hostedcluster.version import completed_version
+from hcp.runtime.conditions import is_true
+
+MIRRORED = (
+    c.AVAILABLE,
+    c.DEGRADED,
+    c.INFRASTRUCTURE_READY,
+    c.ETCD_AVAILABLE,
+    c.KUBE_APISERVER_AVAILABLE,
+    c.VALID_HCP_CONFIGURATION,
+    c.VALID_RELEASE_INFO,
+    c.DATA_PLANE_CONNECTION,
+    c.CONTROL_PLANE_CONNECTION,
+)
+
+
+def projected(before: Mapping[str, Any] | None, status: Mapping[str, Any], nodes: int) -> dict[str, Any]:
+    """What the HostedControlPlane says when the HostedCluster says `status`."""
+    known = status.get("conditions") or []
+    available = is_true(known, c.AVAILABLE)
+    result: dict[str, Any] = {
+        "ready": available,
+        # Machines are let go on only after this, and it never goes back.
+        "initialized": available or bool((before or {}).get("initialized")),
+        "externalManagedControlPlane": True,
+        "nodeCount": nodes,
+        "conditions": [dict(x) for x in known if x["type"] in MIRRORED],
+    }
+    for source, target in (("version", "versionStatus"), ("controlPlaneVersion", "controlPlaneVersion")):
+        if source in status:
+            result[target] = status[source]
+    if "controlPlaneEndpoint" in status:
+        result["controlPlaneEndpoint"] = status["controlPlaneEndpoint"]
+    if "kubeconfig" in status:
+        result["kubeConfig"] = {"name": "admin-kubeconfig", "key": "kubeconfig"}
+    if version := completed_version(status.get("controlPlaneVersion")):
+        # Cluster API compares Machines with this one and wants the v.
+        result["version"] = version
+    return result

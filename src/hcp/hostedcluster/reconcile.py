@@ -1,0 +1,232 @@
+"""One pass over one HostedCluster, from spec to status."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from typing import Any
+
+from hcp.api import conditions as c
+from hcp.api import names
+from hcp.hostedcluster import (
+    defaults,
+    deletion,
+    pause,
+    phase_base,
+    phase_observe,
+    phase_pki,
+    phase_workloads,
+    projected_status,
+    status,
+    translate,
+    validation,
+)
+from hcp.hostedcluster.cache import Cache
+from hcp.hostedcluster.hosted_api import HostedApi
+from hcp.hostedcluster.observed import GuestState, Observed
+from hcp.hostedcluster.releases import Releases, sentence
+from hcp.hostedcluster.scope import Scope
+from hcp.kube.resources import HOSTEDCLUSTERS, HOSTEDCONTROLPLANES, INGRESS_CONFIGS, ROUTES
+from hcp.runtime import metrics
+from hcp.runtime.conditions import get_condition, is_true
+from hcp.runtime.context import OperatorContext
+from hcp.runtime.controller import Result
+from hcp.runtime.phases import Phase, Phases, Report
+
+log = logging.getLogger(__name__)
+Object = dict[str, Any]
+TIME_TO_AVAILABLE = metrics.Gauge(
+    "hcp_time_to_available_seconds", "From creation to the first time Available, by cluster.", ["namespace", "name"]
+)
+# A cause outside our watches (a registry, a missing right) is looked at again at this pace.
+RETRY_FAILED_RELEASE = 10.0
+
+
+async def _release(scope: Scope) -> None:
+    release, scope.seen.release = await scope.releases.read(scope.cluster)
+    if release is not None:
+        scope.release = release
+
+
+async def _take_release(scope: Scope) -> None:
+    """The images become known to the builders only after all that ran beside the reading is done."""
+    if scope.release is not None:
+        scope.change(images=dict(scope.release.components), version=scope.release.version)
+
+
+PHASES: Phases[Scope] = Phases(
+    "hostedcluster",
+    [
+        (Phase("namespace", phase_base.hosted_namespace), Phase("release", _release, critical=False)),
+        (Phase("projection", phase_base.projection), Phase("images", _take_release)),
+        (
+            Phase("authorities", phase_pki.authorities),
+            Phase("publishing", phase_workloads.publish),
+            Phase("rules", phase_workloads.rules),
+            Phase("signing-key", phase_base.signing_key),
+            Phase("encryption-key", phase_base.encryption_key),
+            Phase("copies", phase_base.user_copies, critical=False),
+        ),
+        Phase("certificates", phase_pki.early_leaves),
+        (
+            Phase("etcd", phase_workloads.etcd_workload),
+            Phase("controllers", phase_workloads.controllers),
+            Phase("cluster-api", phase_workloads.cluster_api, critical=False),
+            Phase("addresses", phase_workloads.addresses),
+        ),
+        Phase("published-certificates", phase_pki.published_leaves),
+        Phase("kube-apiserver", phase_workloads.api_server),
+    ],
+)
+
+
+class Reconciler:
+    """Holds what passes share."""
+
+    def __init__(self, ctx: OperatorContext, cache: Cache, releases: Releases, api: HostedApi) -> None:
+        self._ctx = ctx
+        self._cache = cache
+        self._releases = releases
+        self._api = api
+
+    async def __call__(self, key: str) -> Result | None:
+        cluster = self._cache.informer(HOSTEDCLUSTERS).get_key(key)
+        if cluster is None:
+            self._api.forget(key)
+            return None
+        now = dt.datetime.now(dt.UTC)
+        if cluster["metadata"].get("deletionTimestamp"):
+            return await self._delete(key, cluster, now)
+        rest = pause.parse(cluster["spec"].get("pausedUntil"), now)
+        if rest.paused:
+            scope = self._scope(cluster, now)
+            scope.seen.pause = rest
+            await phase_workloads.set_paused(scope, True)
+            await self._finish(scope, Report())
+            seconds = rest.seconds(now)
+            return Result(seconds) if seconds is not None else None
+        cluster = await self._complete(cluster)
+        scope = self._scope(cluster, now)
+        scope.seen.pause = rest
+        report = await self._make(scope)
+        await self._finish(scope, report)
+        return self._next(scope, report)
+
+    def _scope(self, cluster: Object, now: dt.datetime) -> Scope:
+        ingress = self._cache.get(INGRESS_CONFIGS, "cluster")
+        domain = ((ingress or {}).get("spec") or {}).get("domain") or ""
+        spec = cluster["spec"]
+        seen = Observed(
+            unsupported=validation.unsupported(spec),
+            unacted=validation.not_acted_on(spec),
+            own_network=translate.own_network(spec),
+        )
+        try:
+            params = translate.params(cluster, apps_domain=domain)
+        except ValueError as exc:
+            # A network that cannot be read: validation says which; the rest of the spec is still good for names.
+            seen.config_problems.append(str(exc))
+            harmless = {**cluster, "spec": {**spec, "networking": {}}}
+            params = translate.params(harmless, apps_domain=domain)
+        return Scope(self._ctx, self._cache, self._releases, cluster, params, now, seen)
+
+    async def _complete(self, cluster: Object) -> Object:
+        """Finalizer and defaults in one write, before anything is made."""
+        body = defaults.patch_for(cluster)
+        if body is None:
+            return cluster
+        meta = cluster["metadata"]
+        made = await self._ctx.client.patch(HOSTEDCLUSTERS, meta["name"], meta["namespace"], body)
+        self._cache.informer(HOSTEDCLUSTERS).observe(made)
+        return made
+
+    async def _make(self, scope: Scope) -> Report:
+        others = self._cache.list(HOSTEDCLUSTERS)
+        has_routes = await self._ctx.client.has(ROUTES)
+        found = validation.problems(scope.cluster, others, has_routes=has_routes)
+        scope.seen.config_problems = found or scope.seen.config_problems
+        report = Report()
+        if not scope.seen.config_problems and not scope.seen.unsupported:
+            report = await PHASES.run(scope, key=scope.params.key)
+        await phase_observe.observe(scope)
+        self._api.update(scope)
+        known = self._api.state(scope.params.key)
+        scope.seen.api_health, scope.seen.guest = known.health, known.guest or GuestState()
+        return report
+
+    async def _finish(self, scope: Scope, report: Report) -> None:
+        """The one status patch of the pass, the projection's status, and the events that follow from the change."""
+        scope.seen.errors = {name: sentence(exc) for name, exc in report.errors.items()}
+        before = scope.cluster.get("status") or {}
+        stamp = scope.now.strftime("%Y-%m-%dT%H:%M:%SZ")
+        after = status.compute(scope.cluster, scope.seen, stamp)
+        body = status.patch(before, after)
+        meta = scope.cluster["metadata"]
+        if body is not None:
+            made = await self._ctx.client.patch(
+                HOSTEDCLUSTERS, meta["name"], meta["namespace"], body, subresource="status"
+            )
+            self._cache.informer(HOSTEDCLUSTERS).observe(made)
+            self._tell(scope, before, after)
+        await self._project(scope, after)
+
+    async def _project(self, scope: Scope, after: Object) -> None:
+        live = self._cache.get(HOSTEDCONTROLPLANES, scope.params.name, scope.namespace)
+        if live is None or scope.seen.pause.paused:
+            return
+        before = live.get("status") or {}
+        body = status.patch(before, {**before, **projected_status.projected(before, after, scope.seen.guest.nodes)})
+        if body is not None:
+            made = await self._ctx.client.patch(
+                HOSTEDCONTROLPLANES, scope.params.name, scope.namespace, body, subresource="status"
+            )
+            self._cache.informer(HOSTEDCONTROLPLANES).observe(made)
+
+    def _tell(self, scope: Scope, before: Object, after: Object) -> None:
+        """Events for what a person should know: turns of the conditions people look at."""
+        old, new = before.get("conditions"), after.get("conditions")
+        if is_true(new, c.AVAILABLE) and not is_true(old, c.AVAILABLE):
+            created = dt.datetime.fromisoformat(str(scope.cluster["metadata"]["creationTimestamp"]))
+            if get_condition(old, c.AVAILABLE) is None or not (before.get("controlPlaneVersion") or {}).get(
+                "history", [{}]
+            )[0].get("completionTime"):
+                seconds = (dt.datetime.now(dt.UTC) - created).total_seconds()
+                meta = scope.cluster["metadata"]
+                TIME_TO_AVAILABLE.set(round(seconds, 3), namespace=meta["namespace"], name=meta["name"])
+            self._ctx.events.event(scope.cluster, "Normal", "Available", "The hosted control plane is available")
+        for kind in (
+            c.VALID_CONFIGURATION,
+            c.SUPPORTED_HOSTED_CLUSTER,
+            c.VALID_RELEASE_IMAGE,
+            c.VALID_RELEASE_INFO,
+            c.RECONCILIATION_SUCCEEDED,
+        ):
+            have, had = get_condition(new, kind) or {}, get_condition(old, kind) or {}
+            if have.get("status") == "False" and (had.get("status"), had.get("message")) != (
+                "False",
+                have.get("message"),
+            ):
+                self._ctx.events.event(scope.cluster, "Warning", str(have["reason"]), str(have.get("message")))
+        if is_true(old, c.AVAILABLE) and not is_true(new, c.AVAILABLE):
+            lost = get_condition(new, c.AVAILABLE) or {}
+            self._ctx.events.event(scope.cluster, "Warning", "Unavailable", str(lost.get("message")))
+
+    def _next(self, scope: Scope, report: Report) -> Result | None:
+        """Errors come back with backoff; what no watch tells is looked at again."""
+        report.raise_if_failed()
+        if scope.seen.release.problem:
+            return Result(RETRY_FAILED_RELEASE)
+        return report.result
+
+    async def _delete(self, key: str, cluster: Object, now: dt.datetime) -> Result | None:
+        if names.FINALIZER not in (cluster["metadata"].get("finalizers") or []):
+            self._api.forget(key)
+            return None
+        meta = cluster["metadata"]
+        hosted = names.control_plane_namespace(meta["namespace"], meta["name"])
+        self._api.forget(key)
+        await self._ctx.guests.forget(hosted)
+        result = await deletion.delete(self._ctx.client, self._cache, cluster, now)
+        if result is None:
+            TIME_TO_AVAILABLE.remove(namespace=meta["namespace"], name=meta["name"])
+        return result

@@ -1,0 +1,113 @@
+"""Reading the release of a hosted cluster: with its pull secret, through the mirrors, with the trusted CAs."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hcp.api import conditions as c
+from hcp.api import names
+from hcp.errors import HcpError
+from hcp.hostedcluster.cache import Cache
+from hcp.hostedcluster.observed import ReleaseState
+from hcp.kube.resources import CONFIGMAPS, ICSP, IDMS, IMAGE_CONFIGS, SECRETS
+from hcp.oci import RegistryPool
+from hcp.oci import mirrors as oci_mirrors
+from hcp.oci.trust import from_config_map
+from hcp.release import Release, ReleaseError, read
+
+NEEDED = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
+CONFIG_NAMESPACE = "openshift-config"
+ARCHES = {"amd64": "AMD64", "arm64": "ARM64", "ppc64le": "PPC64LE", "s390x": "S390X"}
+
+
+class MissingInput(HcpError):
+    """A Secret or ConfigMap that the spec names does not exist or lacks its key."""
+
+
+class Releases:
+    """Reads releases for the reconciler; the pool remembers what it read."""
+
+    def __init__(self, cache: Cache) -> None:
+        self._cache = cache
+        self._pool = RegistryPool()
+
+    async def close(self) -> None:
+        await self._pool.close()
+
+    async def read(
+        self, cluster: Mapping[str, Any], *, image: str | None = None
+    ) -> tuple[Release | None, ReleaseState]:
+        """The release, and what to say about it."""
+        wanted = image or (cluster["spec"].get("controlPlaneRelease") or cluster["spec"]["release"])["image"]
+        state = ReleaseState(image=wanted)
+        try:
+            release = await self._read(cluster, wanted)
+        except MissingInput as exc:
+            state.reason, state.problem = c.SECRET_NOT_FOUND, sentence(exc)
+            return None, state
+        except ReleaseError as exc:
+            state.reason, state.problem = c.INVALID_IMAGE, sentence(exc)
+            return None, state
+        except HcpError as exc:
+            state.reason, state.problem = c.INVALID_IMAGE, sentence(exc)
+            return None, state
+        state.version, state.arch = release.version, ARCHES.get(release.arch, "")
+        state.missing = tuple(n for n in NEEDED if n not in release.components)
+        return release, state
+
+    async def read_or_raise(self, cluster: Mapping[str, Any], image: str) -> Release:
+        """The release, or the error that kept it from being read."""
+        return await self._read(cluster, image)
+
+    async def _read(self, cluster: Mapping[str, Any], image: str) -> Release:
+        spec, ns = cluster["spec"], cluster["metadata"]["namespace"]
+        auths = await self._pull_secret(ns, spec["pullSecret"]["name"])
+        bundle = None
+        if name := (spec.get("additionalTrustBundle") or {}).get("name"):
+            found = await self._cache.user_object(CONFIGMAPS, name, ns)
+            bundle = ((found or {}).get("data") or {}).get(names.CA_BUNDLE_KEY)
+            if not bundle:
+                raise MissingInput(f"The ConfigMap {ns}/{name} with key {names.CA_BUNDLE_KEY} does not exist")
+        mirrors = [
+            *oci_mirrors.from_objects(self._mirror_objects()),
+            *oci_mirrors.from_image_content_sources(spec.get("imageContentSources")),
+        ]
+        client = self._pool.get(auths, bundle, mirrors, await self._registry_cas())
+        return await read(client, image)
+
+    def _mirror_objects(self) -> Iterable[Mapping[str, Any]]:
+        return [*self._cache.list(IDMS), *self._cache.list(ICSP)]
+
+    async def _pull_secret(self, ns: str, name: str) -> dict[str, Any]:
+        found = await self._cache.user_object(SECRETS, name, ns)
+        data = ((found or {}).get("data") or {}).get(names.PULL_SECRET_KEY)
+        if not data:
+            raise MissingInput(
+                f"The pull secret {ns}/{name} with key {names.PULL_SECRET_KEY} does not exist",
+                hint="Create it; the cluster goes on by itself.",
+            )
+        try:
+            parsed = json.loads(base64.b64decode(data))
+        except ValueError as exc:
+            raise MissingInput(f"The pull secret {ns}/{name} is not JSON", cause=str(exc)) from exc
+        if not isinstance(parsed, dict):
+            raise MissingInput(f"The pull secret {ns}/{name} is not a JSON object")
+        return parsed
+
+    async def _registry_cas(self) -> dict[str, str]:
+        """What the management cluster itself trusts, per registry."""
+        config = self._cache.get(IMAGE_CONFIGS, "cluster")
+        name = (((config or {}).get("spec") or {}).get("additionalTrustedCA") or {}).get("name")
+        if not name:
+            return {}
+        found = await self._cache.user_object(CONFIGMAPS, name, CONFIG_NAMESPACE)
+        return from_config_map((found or {}).get("data"))
+
+
+def sentence(exc: Exception) -> str:
+    """An error as a condition says it: what, why, and what to do."""
+    hint = getattr(exc, "hint", None)
+    return f"{exc}. {hint}" if hint else str(exc)

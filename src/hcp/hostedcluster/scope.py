@@ -1,0 +1,58 @@
+"""One pass over one HostedCluster: what it knows and what it found so far."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from hcp.controlplane.params import Params
+from hcp.hostedcluster.cache import Cache
+from hcp.hostedcluster.observed import Observed
+from hcp.hostedcluster.releases import Releases
+from hcp.pki import KeyPair
+from hcp.release import Release
+from hcp.runtime.context import OperatorContext
+
+Object = dict[str, Any]
+
+
+@dataclass
+class Scope:
+    """Passed from phase to phase; `seen` becomes the status at the end."""
+
+    ctx: OperatorContext
+    cache: Cache
+    releases: Releases
+    cluster: Object
+    params: Params
+    now: dt.datetime
+    seen: Observed = field(default_factory=Observed)
+    release: Release | None = None
+    authorities: dict[str, KeyPair] = field(default_factory=dict)
+    # Secrets and ConfigMaps of this pass by (kind, name): what workloads mount, for their hashes.
+    made: dict[tuple[str, str], Object] = field(default_factory=dict)
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        spec: Mapping[str, Any] = self.cluster["spec"]
+        return spec
+
+    @property
+    def namespace(self) -> str:
+        return self.params.namespace
+
+    def change(self, **fields: Any) -> None:
+        """Params are frozen; a pass learns more as it goes."""
+        self.params = replace(self.params, **fields)
+
+    async def apply(self, obj: Object) -> Object:
+        """Apply, and remember Secrets and ConfigMaps."""
+        live = await self.cache.apply(obj)
+        self.remember(obj)
+        return live
+
+    def remember(self, obj: Object) -> None:
+        if obj["kind"] in ("Secret", "ConfigMap"):
+            self.made[(obj["kind"], obj["metadata"]["name"])] = obj

@@ -1,0 +1,297 @@
+"""The status of a HostedCluster as a pure function of what a pass has seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hcp.api import conditions as c
+from hcp.hostedcluster import version
+from hcp.hostedcluster.observed import Observed
+from hcp.runtime.conditions import is_true, remove_condition, set_condition
+
+NOT_SPREAD = "ControlPlaneSpread"
+Verdict = tuple[bool | str, str, str]
+
+
+def compute(cluster: Mapping[str, Any], seen: Observed, now: str) -> dict[str, Any]:
+    """The whole status; equal facts and an equal status before give an equal status."""
+    before: Mapping[str, Any] = cluster.get("status") or {}
+    generation = int(cluster["metadata"].get("generation") or 0)
+    conditions = [dict(x) for x in before.get("conditions") or []]
+    if seen.pause.paused:
+        # Nothing was looked at beyond the pause itself: what is known of the rest stays as it was.
+        value, reason, message = _active(seen)
+        resting = set_condition(conditions, c.RECONCILIATION_ACTIVE, value, reason, message, generation, at=now)
+        return {**before, "conditions": resting}
+    ready_before = is_true(conditions, c.AVAILABLE)
+    parts = _parts(cluster, seen)
+    parts[c.AVAILABLE] = _available(seen, parts, ready_before=ready_before)
+    status: dict[str, Any] = dict(before)
+    status |= _versions(cluster, seen, before, parts, generation, now)
+    parts[c.PROGRESSING] = _progressing(seen, parts, status)
+    for kind, (value, reason, message) in parts.items():
+        conditions = set_condition(conditions, kind, value, reason, message, generation, at=now)
+    for kind in _absent(cluster, seen):
+        conditions = remove_condition(conditions, kind)
+    status["conditions"] = conditions
+    if seen.api_endpoint:
+        status["controlPlaneEndpoint"] = {"host": seen.api_endpoint.host, "port": seen.api_endpoint.port}
+    if seen.kubeconfig:
+        status["kubeconfig"] = {"name": seen.kubeconfig}
+    if seen.custom_kubeconfig:
+        status["customKubeconfig"] = {"name": seen.custom_kubeconfig}
+    else:
+        status.pop("customKubeconfig", None)
+    if seen.ignition_endpoint:
+        status["ignitionEndpoint"] = seen.ignition_endpoint
+    if seen.release.arch:
+        status["payloadArch"] = seen.release.arch
+    return status
+
+
+def patch(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The merge patch from one status to the other; None when they are equal."""
+    changed: dict[str, Any] = {k: v for k, v in after.items() if (before or {}).get(k) != v}
+    changed |= {k: None for k in before or {} if k not in after}
+    return {"status": changed} if changed else None
+
+
+def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
+    release = seen.release
+    parts: dict[str, Verdict] = {
+        c.VALID_CONFIGURATION: _verdict(
+            not seen.config_problems,
+            "Configuration passes validation",
+            seen.config_reason or c.INVALID_CONFIGURATION,
+            "; ".join(seen.config_problems),
+        ),
+        c.VALID_HCP_CONFIGURATION: _verdict(
+            not seen.config_problems,
+            "Configuration passes validation",
+            c.INVALID_CONFIGURATION,
+            "; ".join(seen.config_problems),
+        ),
+        c.SUPPORTED_HOSTED_CLUSTER: _verdict(
+            not seen.unsupported,
+            "HostedCluster is supported by the operator",
+            c.UNSUPPORTED_HOSTED_CLUSTER,
+            "; ".join(seen.unsupported),
+        ),
+        c.VALID_RELEASE_IMAGE: _release_image(seen),
+        c.VALID_RELEASE_INFO: _verdict(
+            not release.missing,
+            "The release has every image the control plane needs",
+            c.MISSING_RELEASE_IMAGES,
+            f"The release lacks: {', '.join(release.missing)}. Use a release that has them",
+        ),
+        c.INFRASTRUCTURE_READY: _verdict(
+            not seen.waiting_for, "All is well", c.WAITING_ON_INFRASTRUCTURE, "; ".join(seen.waiting_for)
+        ),
+        c.ETCD_AVAILABLE: _etcd(seen),
+        c.KUBE_APISERVER_AVAILABLE: _deployment(seen, "kube-apiserver", "Kube APIServer"),
+        c.DEGRADED: _degraded(seen),
+        c.RECONCILIATION_ACTIVE: _active(seen),
+        c.RECONCILIATION_SUCCEEDED: _succeeded(seen),
+        c.FIELDS_HONOURED: _verdict(
+            not seen.unacted,
+            "Every field of the spec is acted on",
+            c.FIELDS_NOT_HONOURED,
+            f"Accepted but without effect in this version: {', '.join(seen.unacted)}",
+        ),
+        c.DATA_PLANE_CONNECTION: seen.guest.data_plane,
+        c.CONTROL_PLANE_CONNECTION: seen.guest.control_plane,
+        c.CONFIG_OPERATOR_SUCCEEDED: _guest(seen),
+        NOT_SPREAD: _verdict(not seen.unspread, "Replicas can run on different nodes", "TooFewNodes", seen.unspread),
+    }
+    if seen.credentials_problem is not None:
+        parts[c.PLATFORM_CREDENTIALS_FOUND] = _verdict(
+            not seen.credentials_problem,
+            "Required platform credentials are found",
+            c.PLATFORM_CREDENTIALS_NOT_FOUND,
+            seen.credentials_problem,
+        )
+    if seen.ignition_ready is not None:
+        parts[c.IGNITION_ENDPOINT_AVAILABLE] = _verdict(
+            seen.ignition_ready,
+            "Ignition server deployment is available",
+            c.WAITING_FOR_AVAILABLE,
+            "Deployment ignition-server in the operator's namespace is not available",
+        )
+    if (cluster["spec"].get("platform") or {}).get("type") == "KubeVirt":
+        parts[c.KUBEVIRT_LIVE_MIGRATABLE] = _verdict(
+            not seen.not_migratable,
+            "All is well",
+            c.NODES_NOT_LIVE_MIGRATABLE,
+            f"Node pools with nodes that cannot move: {', '.join(seen.not_migratable)}",
+        )
+    return parts
+
+
+def _verdict(good: bool, message: str, reason: str, problem: str) -> Verdict:
+    return (True, c.AS_EXPECTED, message) if good else (False, reason, problem)
+
+
+def _release_image(seen: Observed) -> Verdict:
+    if seen.release.problem:
+        return False, seen.release.reason or c.INVALID_IMAGE, seen.release.problem
+    if not seen.release.version:
+        return "Unknown", c.STATUS_UNKNOWN, "The release image was not read yet"
+    return True, c.AS_EXPECTED, "Release image is valid"
+
+
+def _etcd(seen: Observed) -> Verdict:
+    if seen.etcd is None:
+        return False, c.STATEFULSET_NOT_FOUND, "StatefulSet etcd does not exist yet"
+    ready = int((seen.etcd.get("status") or {}).get("readyReplicas") or 0)
+    wanted = int(seen.etcd["spec"].get("replicas") or 1)
+    if ready >= wanted // 2 + 1:
+        return True, c.QUORUM_AVAILABLE, f"{ready} of {wanted} members are ready"
+    why = f": {seen.etcd_problem}" if seen.etcd_problem else ""
+    return False, c.ETCD_WAITING_FOR_QUORUM, f"Waiting for etcd to reach quorum, {ready} of {wanted} are ready{why}"
+
+
+def deployment_available(deployment: Mapping[str, Any] | None) -> bool:
+    return deployment is not None and is_true((deployment.get("status") or {}).get("conditions"), "Available")
+
+
+def rolled_out(deployment: Mapping[str, Any] | None) -> bool:
+    """Whether every replica is of the newest template and available."""
+    if deployment is None:
+        return False
+    status, wanted = deployment.get("status") or {}, int(deployment["spec"].get("replicas") or 0)
+    return (
+        int(status.get("observedGeneration") or 0) >= int(deployment["metadata"].get("generation") or 0)
+        and int(status.get("updatedReplicas") or 0) == wanted
+        and int(status.get("replicas") or 0) == wanted
+        and int(status.get("availableReplicas") or 0) == wanted
+    )
+
+
+def _deployment(seen: Observed, name: str, title: str) -> Verdict:
+    deployment = seen.deployments.get(name)
+    if deployment is None:
+        return False, c.NOT_FOUND, f"{title} deployment does not exist yet"
+    if deployment_available(deployment):
+        return True, c.AS_EXPECTED, f"{title} is available"
+    return False, c.WAITING_FOR_AVAILABLE, f"Waiting for the {title} deployment to become available"
+
+
+def _degraded(seen: Observed) -> Verdict:
+    short = []
+    for name in sorted(seen.deployments):
+        status = seen.deployments[name].get("status") or {}
+        if missing := int(status.get("unavailableReplicas") or 0):
+            short.append(f"{name} misses {missing} replicas")
+    if short:
+        return True, c.UNAVAILABLE_REPLICAS, "; ".join(short)
+    return False, c.AS_EXPECTED, "The hosted control plane is not degraded"
+
+
+def _active(seen: Observed) -> Verdict:
+    if seen.pause.problem:
+        return True, c.INVALID_PAUSED_UNTIL, seen.pause.problem
+    if seen.pause.paused:
+        until = f" until {seen.pause.until.isoformat()}" if seen.pause.until else " until the field is removed"
+        return False, c.RECONCILIATION_PAUSED, f"Reconciliation is paused{until}"
+    return True, c.AS_EXPECTED, "Reconciliation active on resource"
+
+
+def _succeeded(seen: Observed) -> Verdict:
+    if seen.errors:
+        return False, c.RECONCILIATION_ERROR, "; ".join(f"{k}: {v}" for k, v in sorted(seen.errors.items()))
+    return True, c.RECONCILIATION_SUCCEEDED_REASON, "Reconciliation completed successfully"
+
+
+def _guest(seen: Observed) -> Verdict:
+    if seen.guest.problem:
+        return False, c.RECONCILIATION_ERROR, seen.guest.problem
+    if not seen.guest.reachable:
+        return "Unknown", c.STATUS_UNKNOWN, "The hosted API was not reached yet"
+    network = "the release's own CNI (flannel)" if seen.own_network else "none from this operator, as networkType asks"
+    return True, c.RECONCILIATION_SUCCEEDED_REASON, f"Everything inside the guest is applied; network: {network}"
+
+
+def _available(seen: Observed, parts: Mapping[str, Verdict], *, ready_before: bool) -> Verdict:
+    for kind in (c.INFRASTRUCTURE_READY, c.ETCD_AVAILABLE, c.KUBE_APISERVER_AVAILABLE):
+        value, reason, message = parts.get(kind, (True, "", ""))
+        if value is not True and value != "True":
+            blocked = _blocker(parts)
+            return blocked or (False, reason, message)
+    if not seen.kubeconfig:
+        return False, "KubeconfigWaitingForCreate", "Waiting for the kubeconfig of the hosted cluster"
+    if seen.api_health is None:
+        return False, c.WAITING_FOR_AVAILABLE, "The published API address was not asked yet"
+    if seen.api_health:
+        return False, "KASLoadBalancerNotReachable", seen.api_health
+    if not ready_before:
+        waiting = [n for n in seen.wanted_deployments if not deployment_available(seen.deployments.get(n))]
+        if waiting:
+            return False, c.WAITING_FOR_AVAILABLE, f"Waiting for: {', '.join(waiting)}"
+    return True, c.AS_EXPECTED, "The hosted control plane is available"
+
+
+def _blocker(parts: Mapping[str, Verdict]) -> Verdict | None:
+    """What keeps anything from being made at all, said where people look first."""
+    for kind in (c.SUPPORTED_HOSTED_CLUSTER, c.VALID_CONFIGURATION, c.VALID_RELEASE_IMAGE, c.VALID_RELEASE_INFO):
+        value, reason, message = parts.get(kind, (True, "", ""))
+        if value is False:
+            return False, reason, message
+    return None
+
+
+def _versions(
+    cluster: Mapping[str, Any],
+    seen: Observed,
+    before: Mapping[str, Any],
+    parts: Mapping[str, Verdict],
+    generation: int,
+    now: str,
+) -> dict[str, Any]:
+    image = cluster["spec"]["release"]["image"]
+    control_image = (cluster["spec"].get("controlPlaneRelease") or {}).get("image") or image
+    ready = seen.release.usable and parts[c.AVAILABLE][0] is True
+    at_version = ready and all(rolled_out(seen.deployments.get(n)) for n in seen.wanted_deployments)
+    guest_ready = seen.guest.reachable and not seen.guest.problem and not seen.guest.waiting
+    common: dict[str, Any] = {"generation": generation, "now": now}
+    known = seen.release.version
+    return {
+        "version": advance_full(before.get("version"), image, known, at_version and guest_ready, common),
+        "controlPlaneVersion": version.advance(
+            before.get("controlPlaneVersion"), image=control_image, version=known, complete=at_version, **common
+        ),
+    }
+
+
+def advance_full(
+    before: Mapping[str, Any] | None, image: str, known: str, complete: bool, common: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The history of the whole cluster; it has two more fields than that of the control plane."""
+    block = version.advance(before, image=image, version=known, complete=complete, **common)
+    return block | {"availableUpdates": None}
+
+
+def _progressing(seen: Observed, parts: Mapping[str, Verdict], status: Mapping[str, Any]) -> Verdict:
+    if (blocked := _blocker(parts)) is not None:
+        return False, c.BLOCKED, blocked[2]
+    if seen.errors:
+        return False, c.RECONCILIATION_ERROR, _succeeded(seen)[2]
+    history = (status.get("version") or {}).get("history") or [{}]
+    if history[0].get("state") == version.COMPLETED:
+        return False, c.AS_EXPECTED, "HostedCluster is at expected version"
+    if parts[c.AVAILABLE][0] is not True:
+        return True, "Progressing", f"The control plane is being rolled out: {parts[c.AVAILABLE][2]}"
+    if not seen.guest.nodes:
+        return True, "Progressing", "The control plane is at the version; the cluster has no nodes yet to run the rest"
+    waiting = ", ".join(seen.guest.waiting) or "replicas of the control plane"
+    return True, "Progressing", f"Waiting for: {waiting}"
+
+
+def _absent(cluster: Mapping[str, Any], seen: Observed) -> list[str]:
+    """Conditions that exist only while they mean something."""
+    absent = []
+    if cluster["spec"].get("controllerAvailabilityPolicy") != "HighlyAvailable":
+        absent.append(NOT_SPREAD)
+    if seen.credentials_problem is None:
+        absent.append(c.PLATFORM_CREDENTIALS_FOUND)
+    return absent

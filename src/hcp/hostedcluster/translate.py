@@ -1,0 +1,116 @@
+"""From a HostedCluster to the parameters of its control plane. Pure."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from typing import Any
+
+from hcp.api import names
+from hcp.controlplane import services
+from hcp.controlplane.params import (
+    API_PORT,
+    DEFAULT_ADVERTISE_V4,
+    DEFAULT_ADVERTISE_V6,
+    Params,
+    Publishing,
+)
+
+SERVICES = {"APIServer": services.API_SERVICE, "Konnectivity": services.KONNECTIVITY_SERVICE}
+DEFAULT_CLUSTER_NETWORK = "10.132.0.0/14"
+DEFAULT_SERVICE_NETWORK = "172.31.0.0/16"
+OWN_CNI = ("OVNKubernetes", "OpenShiftSDN", "")
+
+
+def cidrs(spec: Mapping[str, Any], field: str) -> list[str]:
+    return [str(n["cidr"]) for n in (spec.get("networking") or {}).get(field) or [] if n.get("cidr")]
+
+
+def publishing(spec: Mapping[str, Any], namespace: str, apps_domain: str) -> dict[str, Publishing]:
+    """How each service is published; a Route without a name gets ours."""
+    result = {}
+    for entry in spec.get("services") or []:
+        service, strategy = entry["service"], entry.get("servicePublishingStrategy") or {}
+        kind = strategy.get("type", "Route")
+        port = strategy.get("nodePort") or {}
+        block = strategy.get("loadBalancer" if kind == "LoadBalancer" else "route") or {}
+        hostname = block.get("hostname") or ""
+        if kind == "Route" and not hostname and apps_domain and service in SERVICES:
+            hostname = services.route_host(SERVICES[service], namespace, apps_domain)
+        result[service] = Publishing(service, kind, hostname, port.get("address") or "", int(port.get("port") or 0))
+    return result
+
+
+def host_prefix(spec: Mapping[str, Any]) -> int:
+    """How much of the pod network a node gets; kept valid for small networks."""
+    networks = (spec.get("networking") or {}).get("clusterNetwork") or [{}]
+    first = ipaddress.ip_network(networks[0].get("cidr") or DEFAULT_CLUSTER_NETWORK, strict=False)
+    if prefix := networks[0].get("hostPrefix"):
+        return int(prefix)
+    if first.version == 6:
+        return max(64, first.prefixlen)
+    return max(23, min(first.prefixlen + 2, 28)) if first.prefixlen < 28 else first.prefixlen
+
+
+def params(
+    cluster: Mapping[str, Any], *, apps_domain: str = "", uid: int | None = None, owner: Mapping[str, Any] | None = None
+) -> Params:
+    """Everything of the spec that decides how the control plane looks; release and addresses are added later."""
+    spec, meta = cluster["spec"], cluster["metadata"]
+    namespace = names.control_plane_namespace(meta["namespace"], meta["name"])
+    network = spec.get("networking") or {}
+    api = network.get("apiServer") or {}
+    service_networks = tuple(cidrs(spec, "serviceNetwork") or [DEFAULT_SERVICE_NETWORK])
+    v6 = ipaddress.ip_network(service_networks[0], strict=False).version == 6
+    volume = (((spec.get("etcd") or {}).get("managed") or {}).get("storage") or {}).get("persistentVolume") or {}
+    platform = spec.get("platform") or {}
+    return Params(
+        name=meta["name"],
+        cluster_namespace=meta["namespace"],
+        namespace=namespace,
+        infra_id=spec.get("infraID") or "",
+        cluster_id=spec.get("clusterID") or "",
+        uid=uid,
+        vms_inside=platform.get("type") == "KubeVirt" and not (platform.get("kubevirt") or {}).get("credentials"),
+        highly_available=spec.get("controllerAvailabilityPolicy") == "HighlyAvailable",
+        release_image=(spec.get("controlPlaneRelease") or spec["release"])["image"],
+        cluster_networks=tuple(cidrs(spec, "clusterNetwork") or [DEFAULT_CLUSTER_NETWORK]),
+        host_prefix=host_prefix(spec),
+        service_networks=service_networks,
+        advertise_address=api.get("advertiseAddress") or (DEFAULT_ADVERTISE_V6 if v6 else DEFAULT_ADVERTISE_V4),
+        api_port=int(api.get("port") or API_PORT),
+        allowed_cidrs=tuple(api.get("allowedCIDRBlocks") or ()),
+        node_port_range=((spec.get("configuration") or {}).get("network") or {}).get("serviceNodePortRange")
+        or "30000-32767",
+        issuer_url=spec.get("issuerURL") or "https://kubernetes.default.svc",
+        # The release's own network needs a range per node; with another one the user decides.
+        allocate_node_cidrs=own_network(spec) or network.get("allocateNodeCIDRs") == "Enabled",
+        publishing=publishing(spec, namespace, apps_domain),
+        api_dns_name=spec.get("kubeAPIServerDNSName") or "",
+        etcd_size=str(volume.get("size") or "8Gi"),
+        etcd_storage_class=volume.get("storageClassName") or "",
+        annotations=dict(meta.get("annotations") or {}),
+        node_selector=dict(spec.get("nodeSelector") or {}),
+        tolerations=tuple(spec.get("tolerations") or ()),
+        labels=dict(spec.get("labels") or {}),
+        owner=owner,
+        api_config=(spec.get("configuration") or {}).get("apiServer") or {},
+    )
+
+
+def own_network(spec: Mapping[str, Any]) -> bool:
+    """Whether the guest gets the release's own CNI. OVNKubernetes is every CLI's default and means that here."""
+    return ((spec.get("networking") or {}).get("networkType") or "") in OWN_CNI
+
+
+def owner_of(obj: Mapping[str, Any]) -> dict[str, Any]:
+    """An owner reference to this object."""
+    meta = obj["metadata"]
+    return {
+        "apiVersion": obj["apiVersion"],
+        "kind": obj["kind"],
+        "name": meta["name"],
+        "uid": meta["uid"],
+        "controller": True,
+        "blockOwnerDeletion": True,
+    }

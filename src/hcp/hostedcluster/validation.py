@@ -1,0 +1,193 @@
+"""What is wrong with a HostedCluster that no schema can tell. Pure: every problem at once, in plain words."""
+
+from __future__ import annotations
+
+import ipaddress
+import itertools
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hcp.api import names
+from hcp.hostedcluster.translate import DEFAULT_CLUSTER_NETWORK, DEFAULT_SERVICE_NETWORK, cidrs
+
+Network = ipaddress.IPv4Network | ipaddress.IPv6Network
+PLATFORMS = ("KubeVirt", "None")
+NODE_PORTS = (30000, 32767)
+
+
+def unsupported(spec: Mapping[str, Any]) -> list[str]:
+    """What this operator cannot do at all: nothing is made for such a cluster."""
+    problems = []
+    platform = (spec.get("platform") or {}).get("type")
+    if platform not in PLATFORMS:
+        problems.append(f"platform {platform} is not supported, only {' and '.join(PLATFORMS)}")
+    if (spec.get("etcd") or {}).get("managementType") == "Unmanaged":
+        problems.append("etcd.managementType Unmanaged is not supported, use Managed")
+    if (spec.get("secretEncryption") or {}).get("type") == "kms":
+        problems.append("secretEncryption.type kms is not supported, use aescbc")
+    return problems
+
+
+def problems(
+    cluster: Mapping[str, Any], others: Iterable[Mapping[str, Any]] = (), *, has_routes: bool = True
+) -> list[str]:
+    """What must be changed before the cluster can be made."""
+    spec, meta = cluster["spec"], cluster["metadata"]
+    found = list(names.cluster_name_problems(meta["namespace"], meta["name"]))
+    found += _networks(spec)
+    found += _services(spec, has_routes=has_routes)
+    found += _neighbours(cluster, others)
+    return found
+
+
+def _parse(where: str, text: str, found: list[str]) -> Network | None:
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError as exc:
+        found.append(f"{where} {text} is not a network: {exc}")
+        return None
+
+
+def _networks(spec: Mapping[str, Any]) -> list[str]:
+    found: list[str] = []
+    networks: list[tuple[str, Network]] = []
+    defaults = {"clusterNetwork": [DEFAULT_CLUSTER_NETWORK], "serviceNetwork": [DEFAULT_SERVICE_NETWORK]}
+    for field in ("clusterNetwork", "serviceNetwork", "machineNetwork"):
+        for text in cidrs(spec, field) or defaults.get(field, []):
+            if network := _parse(f"networking.{field}", text, found):
+                networks.append((field, network))
+    for (one, a), (two, b) in itertools.combinations(networks, 2):
+        if a.version == b.version and a.overlaps(b):
+            found.append(f"networking.{one} {a} overlaps networking.{two} {b}")
+    first = dict(reversed(networks))
+    if len({n.version for f, n in first.items() if f != "machineNetwork"}) > 1:
+        found.append("networking.clusterNetwork and networking.serviceNetwork begin with different IP families")
+    advertise = ((spec.get("networking") or {}).get("apiServer") or {}).get("advertiseAddress")
+    if advertise:
+        try:
+            address = ipaddress.ip_address(advertise)
+            found += [
+                f"networking.apiServer.advertiseAddress {advertise} lies in networking.{field} {network}"
+                for field, network in networks
+                if address.version == network.version and address in network
+            ]
+        except ValueError:
+            found.append(f"networking.apiServer.advertiseAddress {advertise} is not an IP address")
+    return found
+
+
+def _services(spec: Mapping[str, Any], *, has_routes: bool) -> list[str]:
+    found: list[str] = []
+    seen: dict[str, str] = {}
+    service_networks = [ipaddress.ip_network(c) for c in cidrs(spec, "serviceNetwork") if _is_network(c)]
+    for entry in spec.get("services") or []:
+        service, strategy = entry["service"], entry.get("servicePublishingStrategy") or {}
+        kind = strategy.get("type")
+        hostname = ((strategy.get("route") or {}) | (strategy.get("loadBalancer") or {})).get("hostname")
+        if hostname and hostname in seen:
+            found.append(f"services {seen[hostname]} and {service} have the same host name {hostname}")
+        seen[hostname or service] = service
+        if kind == "Route" and not has_routes and service in ("APIServer", "Konnectivity"):
+            found.append(
+                f"service {service} is published by a Route, but this management cluster has no Routes: "
+                "install the router (hcp install) or choose LoadBalancer or NodePort"
+            )
+        if kind == "NodePort":
+            found += _node_port(service, strategy.get("nodePort") or {}, service_networks)
+    return found
+
+
+def _node_port(service: str, block: Mapping[str, Any], service_networks: Iterable[Network]) -> list[str]:
+    found = []
+    port, address = int(block.get("port") or 0), block.get("address") or ""
+    if port and not NODE_PORTS[0] <= port <= NODE_PORTS[1]:
+        found.append(f"service {service}: node port {port} is not between {NODE_PORTS[0]} and {NODE_PORTS[1]}")
+    if not address:
+        found.append(f"service {service} is published by NodePort without an address")
+    elif _is_address(address) and any(ipaddress.ip_address(address) in n for n in service_networks):
+        found.append(f"service {service}: address {address} lies in networking.serviceNetwork")
+    return found
+
+
+def _neighbours(cluster: Mapping[str, Any], others: Iterable[Mapping[str, Any]]) -> list[str]:
+    """The older cluster keeps what two of them claim."""
+    meta = cluster["metadata"]
+    mine = names.control_plane_namespace(meta["namespace"], meta["name"])
+    infra_id = cluster["spec"].get("infraID")
+    found = []
+    for other in others:
+        theirs = other["metadata"]
+        if theirs.get("uid") == meta.get("uid") or _age(other) > _age(cluster):
+            continue
+        key = f"{theirs['namespace']}/{theirs['name']}"
+        if names.control_plane_namespace(theirs["namespace"], theirs["name"]) == mine:
+            found.append(f"the control plane namespace {mine} belongs to HostedCluster {key}: choose another name")
+        if infra_id and other["spec"].get("infraID") == infra_id:
+            found.append(f"infraID {infra_id} is already used by HostedCluster {key}: choose another one")
+    return found
+
+
+def _age(cluster: Mapping[str, Any]) -> tuple[str, str]:
+    meta = cluster["metadata"]
+    return str(meta.get("creationTimestamp") or ""), str(meta.get("uid") or "")
+
+
+def _is_network(text: str) -> bool:
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+# Spec fields that are accepted but do nothing yet, with the value that means "not asked for".
+_UNACTED: tuple[tuple[str, Any], ...] = (
+    ("auditWebhook.name", ""),
+    ("autoscaling.scaling", "ScaleUpAndScaleDown"),
+    ("autoscaling.maxNodesTotal", None),
+    ("autoscaling.scaleDown", None),
+    ("capabilities.enabled", None),
+    ("capabilities.disabled", None),
+    ("channel", ""),
+    ("configuration.apiServer.additionalCORSAllowedOrigins", None),
+    ("configuration.apiServer.clientCA.name", ""),
+    ("configuration.apiServer.encryption", None),
+    ("configuration.apiServer.servingCerts", None),
+    ("configuration.apiServer.tlsSecurityProfile", None),
+    ("configuration.authentication", None),
+    ("configuration.featureGate", None),
+    ("configuration.image", None),
+    ("configuration.ingress", None),
+    ("configuration.network.externalIP", None),
+    ("configuration.oauth", None),
+    ("configuration.operatorhub", None),
+    ("configuration.proxy", None),
+    ("configuration.scheduler", None),
+    ("etcd.managed.storage.restoreSnapshotURL", None),
+    ("fips", False),
+    ("monitoring", None),
+    ("olmCatalogPlacement", "management"),
+    ("operatorConfiguration", None),
+    ("secretEncryption.aescbc.backupKey", None),
+    ("updateService", ""),
+)
+
+
+def not_acted_on(spec: Mapping[str, Any]) -> list[str]:
+    """Fields the user set and this operator only stores."""
+    found = []
+    for path, neutral in _UNACTED:
+        value: Any = spec
+        for part in path.split("."):
+            value = value.get(part) if isinstance(value, Mapping) else None
+        if value not in (None, neutral, {}, [], "") and not (isinstance(value, Mapping) and not any(value.values())):
+            found.append(path)
+    return found
