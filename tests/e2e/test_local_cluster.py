@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.e2e.local_tools import Cluster, eventually, hcp, namespace, server, service
 
 NAME = "e2e-cluster"

@@ -27,7 +27,12 @@ COMMAND = Command(
             "how much to bring up (default of an existing cluster: its own)",
             choices=("api", "cluster", "kubevirt"),
         ),
-        Flag("release", "stringSlice", ["1.36"], "Kubernetes minors whose releases go into the cluster's registry"),
+        Flag(
+            "release",
+            "stringSlice",
+            None,
+            "Kubernetes minors whose releases go into the cluster's registry (default with profile kubevirt: 1.36)",
+        ),
         Flag("from", "string", "", "take binaries and images from this folder where it holds them", metavar="dir"),
         Flag("download", "bool", False, "download official builds instead of building from source"),
     ),
@@ -48,7 +53,7 @@ def run(call: Call) -> int:
         call.text("profile") if call.changed("profile") else None,
         Path(call.text("from")).resolve() if call.text("from") else None,
         call.switch("download"),
-        tuple(call.items("release")),
+        tuple(filter(None, call.items("release"))) if call.changed("release") else None,
     )
     outcome = up(wish, note)
     print(summary(outcome))

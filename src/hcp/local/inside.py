@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -49,6 +50,8 @@ def main() -> None:
     syscalls.set_hostname(facts["hostname"])
     mounts.build(layout, [Path(path) for path in facts["keep"]], kvm=facts["kvm"])
     _network(facts)
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))  # a terminal's 1024 files are too few for a node
     os.chdir("/")
     os.umask(0o022)
     environment = {**os.environ, **facts["env"]}

@@ -6,13 +6,17 @@ from collections.abc import Callable, Iterable
 
 from hcp.local import parts
 from hcp.local.addons.images import push, references
+from hcp.local.addons.releases import is_image, with_parts
 from hcp.local.lookup import existing
 from hcp.payload import Progress
 
 
 async def push_components(name: str, components: Iterable[str], say: Callable[[str], None]) -> dict[str, str]:
-    """Builds what is missing, pushes what the registry lacks, and returns each image's reference by digest."""
+    """Builds what is missing, pushes what the registry lacks (of a release also every image it names), and gives each
+    image's reference by digest.
+    """
     layout, _ = existing(name)
-    found = parts.ensure(components, Progress())
-    await push(layout, found.paths.values(), say)
-    return references(found.paths)
+    found = parts.ensure(with_parts(list(components)), Progress())
+    images = {component: path for component, path in found.paths.items() if is_image(path)}
+    await push(layout, images.values(), say)
+    return references(images)

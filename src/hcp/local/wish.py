@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+DEFAULT_RELEASES = ("1.36",)
+
 
 @dataclass(frozen=True)
 class Wish:
@@ -12,5 +14,11 @@ class Wish:
     profile: str | None = None
     from_dir: Path | None = None
     download: bool = False
-    releases: tuple[str, ...] = ()
-    """Kubernetes minors whose releases go into the cluster's registry."""
+    releases: tuple[str, ...] | None = None
+    """Kubernetes minors whose releases go into the cluster's registry; not said: what the profile needs."""
+
+    def releases_for(self, profile: str) -> tuple[str, ...]:
+        """A cluster that can run nodes gets what nodes need; a smaller one is usable without and stays quick."""
+        if self.releases is not None:
+            return self.releases
+        return DEFAULT_RELEASES if profile == "kubevirt" else ()

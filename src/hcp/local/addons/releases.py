@@ -13,7 +13,8 @@ OPERATOR = "image-hcp"
 
 async def bring_up(ctx: Context) -> bool:
     """Says whether anything had to be done."""
-    names = [OPERATOR, *(f"release-{minor}" for minor in ctx.wish.releases)]
+    minors = ctx.wish.releases_for(ctx.spec.profile)
+    names = [OPERATOR, *(f"release-{minor}" for minor in minors)]
     artifacts = await ctx.ensure(with_parts(names))
     ctx.lap("releases built")
     pushed = {name: path for name, path in artifacts.items() if is_image(path)}
@@ -23,7 +24,7 @@ async def bring_up(ctx: Context) -> bool:
     sent = await push(ctx.layout, pushed.values(), ctx.say)
     ctx.lap("releases pushed")
     if sent:
-        ctx.say(f"  pushed {sent >> 20} MiB: the operator and releases {', '.join(ctx.wish.releases)}")
+        ctx.say(f"  pushed {sent >> 20} MiB: the operator and releases {', '.join(minors)}")
     ctx.remember("releases", digest)
     return True
 

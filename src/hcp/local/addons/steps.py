@@ -22,8 +22,8 @@ async def _bring_up(ctx: Context) -> bool:
         changed = await core.bring_up(ctx, client)
         if changed:
             ctx.say(f"Usable now: pods, Services, volumes and Routes at {ctx.spec.server}")
-        if ctx.wish.releases:
-            changed = await releases.bring_up(ctx) or changed
         if ctx.spec.profile == "kubevirt":
             changed = await virtualization_steps.bring_up(ctx, client) or changed
+        if ctx.wish.releases_for(ctx.spec.profile):
+            changed = await releases.bring_up(ctx) or changed
     return changed

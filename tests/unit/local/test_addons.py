@@ -1,0 +1,154 @@
+"""Add-ons as pure builders, and the judgement whether they are ready."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hcp.local.addons import config, dns, policy, storage, virtualization, waiting
+from hcp.local.addons.virtualization_steps import is_deployed
+from hcp.local.addresses import Addresses
+from hcp.local.loadbalancer import is_ours, wanted_address
+from hcp.local.wish import Wish
+
+PLAN = Addresses(2)
+
+
+def test_every_object_is_named_and_namespaced() -> None:
+    found = [
+        *dns.objects(PLAN, "i@sha256:1", forward=True),
+        *policy.objects(PLAN, "i@sha256:1"),
+        *storage.objects("i@sha256:1", "h@sha256:2"),
+        *config.objects(PLAN, "PEM"),
+        *config.definitions(),
+    ]
+    names = [(obj["kind"], obj["metadata"].get("namespace"), obj["metadata"]["name"]) for obj in found]
+    assert len(set(names)) == len(names)
+    for obj in found:
+        if obj["kind"] in waiting.WORKLOADS:
+            template = obj["spec"]["template"]
+            assert obj["spec"]["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
+            assert "@sha256:" in template["spec"]["containers"][0]["image"]
+
+
+def test_corefile_answers_apps_domains_of_any_cluster() -> None:
+    text = dns.corefile(PLAN, forward=False)
+    pattern = re.search(r'match "(.*)"', text)
+    assert pattern
+    match = re.match(pattern.group(1).replace("(?P<", "(?P<"), "console.apps.10-88-7-64.hcp.test.")
+    assert match
+    assert [match.group(name) for name in "abcd"] == ["10", "88", "7", "64"]
+    assert not re.match(pattern.group(1), "registry.hcp.test.")
+    assert "10.88.2.2 registry.hcp.test" in text
+    assert "forward" not in text
+    assert "forward . /etc/resolv.conf" in dns.corefile(PLAN, forward=True)
+
+
+def test_published_facts() -> None:
+    found = {obj["kind"]: obj for obj in config.objects(PLAN, "PEM")}
+    assert found["Network"]["spec"]["clusterNetwork"] == [{"cidr": "10.162.0.0/16", "hostPrefix": 16}]
+    assert found["Network"]["status"] == found["Network"]["spec"]
+    assert found["Ingress"]["spec"] == {"domain": "apps.10-88-2-64.hcp.test"}
+    assert found["ConfigMap"]["data"] == {"registry.hcp.test..5000": "PEM"}
+    assert found["Image"]["spec"]["additionalTrustedCA"]["name"] == found["ConfigMap"]["metadata"]["name"]
+
+
+def test_storage_class_is_the_default() -> None:
+    (found,) = [obj for obj in storage.objects("i", "h") if obj["kind"] == "StorageClass"]
+    assert found["metadata"]["annotations"]["storageclass.kubernetes.io/is-default-class"] == "true"
+    (settings,) = [obj for obj in storage.objects("i", "h") if obj["kind"] == "ConfigMap"]
+    assert json.loads(settings["data"]["config.json"])["nodePathMap"][0]["paths"] == [storage.FOLDER]
+
+
+@pytest.mark.parametrize("emulation", [True, False])
+def test_kubevirt_says_how_machines_run(emulation: bool) -> None:
+    developer = virtualization.kubevirt(emulation=emulation)["spec"]["configuration"]["developerConfiguration"]
+    assert developer.get("useEmulation", False) is emulation
+
+
+DAEMON_READY = {"desiredNumberScheduled": 1, "numberReady": 1, "updatedNumberScheduled": 1}
+
+
+def workload(kind: str, **status: int) -> dict[str, Any]:
+    return {"kind": kind, "metadata": {"generation": 2}, "spec": {"replicas": 1}, "status": status}
+
+
+@pytest.mark.parametrize(
+    ("obj", "ready"),
+    [
+        (workload("Deployment", observedGeneration=2, replicas=1, readyReplicas=1, updatedReplicas=1), True),
+        (workload("Deployment", observedGeneration=1, replicas=1, readyReplicas=1, updatedReplicas=1), False),
+        (workload("Deployment", observedGeneration=2, replicas=2, readyReplicas=1, updatedReplicas=1), False),
+        (workload("Deployment", observedGeneration=2, replicas=1, updatedReplicas=1), False),
+        (workload("DaemonSet", observedGeneration=2), False),
+        (workload("DaemonSet", observedGeneration=2, **DAEMON_READY), True),
+    ],
+)
+def test_readiness(obj: dict[str, Any], ready: bool) -> None:
+    assert waiting.is_ready(obj) is ready
+
+
+def test_trouble_is_told_in_the_kubelets_words() -> None:
+    pod = {"status": {"containerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull", "message": "no route"}}}]}}
+    assert waiting.trouble_of([pod]) == "ErrImagePull: no route"
+    pending = {"status": {"conditions": [{"type": "PodScheduled", "status": "False", "message": "too many pods"}]}}
+    assert waiting.trouble_of([pending]) == "too many pods"
+    assert waiting.trouble_of([]) == "no pod exists"
+
+
+def test_deployed_needs_the_condition_too() -> None:
+    assert not is_deployed({})
+    assert not is_deployed({"status": {"phase": "Deployed"}})
+    assert is_deployed({"status": {"phase": "Deployed", "conditions": [{"type": "Available", "status": "True"}]}})
+
+
+def service(asked: str = "", has: str = "") -> dict[str, Any]:
+    found: dict[str, Any] = {"spec": {"type": "LoadBalancer"}, "status": {}}
+    if asked:
+        found["spec"]["loadBalancerIP"] = asked
+    if has:
+        found["status"] = {"loadBalancer": {"ingress": [{"ip": has}]}}
+    return found
+
+
+ADDRESSES = st.integers(64, 127).map(lambda number: f"10.88.2.{number}")
+
+
+@given(st.sets(ADDRESSES), ADDRESSES, ADDRESSES)
+def test_no_address_is_given_twice(taken: set[str], asked: str, has: str) -> None:
+    for candidate in (service(), service(asked), service(asked, has)):
+        found = wanted_address("a/b", candidate, PLAN.load_balancers, PLAN.router, taken)
+        assert found not in taken
+        assert found != PLAN.router
+        assert found is not None or len(taken | {PLAN.router}) == 64
+
+
+def test_addresses_stay_and_wishes_count() -> None:
+    def wanted(key: str, obj: dict[str, Any], *taken: str) -> str | None:
+        return wanted_address(key, obj, PLAN.load_balancers, PLAN.router, taken)
+
+    assert wanted("a/b", service(has="10.88.2.99")) == "10.88.2.99"
+    assert wanted("a/b", service(asked="10.88.2.99")) == "10.88.2.99"
+    assert wanted("a/b", service(asked="1.2.3.4")) == "10.88.2.65"
+    assert wanted("a/b", service(asked="nonsense")) == "10.88.2.65"
+    assert wanted("a/b", service(), "10.88.2.65") == "10.88.2.66"
+    assert wanted("openshift-ingress/router-default", service(asked=PLAN.router)) == PLAN.router
+    assert wanted("tenant/greedy", service(asked=PLAN.router)) == "10.88.2.65"
+
+
+def test_services_of_another_class_are_left_alone() -> None:
+    assert is_ours(service())
+    assert not is_ours({"spec": {"type": "LoadBalancer", "loadBalancerClass": "other"}})
+    assert not is_ours({"spec": {"type": "ClusterIP"}})
+
+
+def test_releases_are_pushed_where_nodes_can_run() -> None:
+    assert Wish().releases_for("cluster") == ()
+    assert Wish().releases_for("kubevirt") == ("1.36",)
+    assert Wish(releases=()).releases_for("kubevirt") == ()
+    assert Wish(releases=("1.35",)).releases_for("cluster") == ("1.35",)
