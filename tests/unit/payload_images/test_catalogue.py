@@ -1,0 +1,77 @@
+"""The catalogue of images, disks and releases holds together."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hcp.payload.images.own import source_files, source_root
+from hcp.payload.images.static import MINORS
+from hcp.payload.manifests import IMAGE_PLACEHOLDER
+from hcp.payload.registry import default_registry
+from hcp.payload.versions import recipe_dir
+
+SCRIPTS = [
+    "image-cdi/cloner_startup.sh",
+    "image-flannel/install-cni",
+    "image-virt/node-labeller.sh",
+    "image-virt/virtqemud",
+    "node-disk/root/usr/lib/hcp/firstboot",
+    "node-disk/root/usr/lib/hcp/growroot",
+    "node-disk/root/usr/lib/hcp/hostname",
+]
+
+
+def test_every_dependency_exists_and_has_a_key() -> None:
+    registry = default_registry()
+    for name in registry.names():
+        assert registry.key(name)
+
+
+def test_every_image_has_a_version() -> None:
+    registry = default_registry()
+    assert [name for name in registry.names() if not registry.get(name).version] == []
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_a_release_depends_on_every_image_of_its_minor(minor: str) -> None:
+    deps = default_registry().get(f"release-{minor}").deps
+    assert {f"image-kube-apiserver-{minor}", f"image-kube-proxy-{minor}", f"node-disk-{minor}"} <= set(deps)
+    assert not [dep for other in MINORS if other != minor for dep in deps if dep.endswith(f"-{other}")]
+
+
+def test_the_manifests_of_kubevirt_and_cdi_find_their_images() -> None:
+    from hcp.payload.builders import cdi, kubevirt
+
+    names = default_registry().names()
+    wanted = [*kubevirt._IMAGES.values(), *cdi._IMAGES.values()]
+    assert [image for image in wanted if f"image-{image}" not in names] == []
+    assert IMAGE_PLACEHOLDER == "hcp-image:"
+
+
+def test_our_own_image_holds_code_and_no_recipes() -> None:
+    root = source_root()
+    names = [path.relative_to(root).as_posix() for path in source_files(root)]
+    assert "errors.py" in names
+    assert "payload/disk.py" in names
+    assert not [name for name in names if name.startswith("payload/recipes") or "__pycache__" in name]
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_scripts_are_valid(script: str) -> None:
+    path = recipe_dir("") / script
+    shell = path.read_text().splitlines()[0].removeprefix("#!")
+    subprocess.run([shell, "-n", path], check=True)
+
+
+def test_flannel_configuration_follows_the_leased_subnet(tmp_path: Path) -> None:
+    subnet = tmp_path / "subnet.env"
+    subnet.write_text("FLANNEL_NETWORK=10.132.0.0/14\nFLANNEL_SUBNET=10.132.7.1/24\nFLANNEL_MTU=1350\n")
+    script = recipe_dir("image-flannel") / "install-cni"
+    subprocess.run(["sh", script, "config", tmp_path / "net.d"], check=True, env={"SUBNET_FILE": str(subnet)})
+    plugins = json.loads((tmp_path / "net.d" / "10-flannel.conflist").read_text())["plugins"]
+    assert plugins[0]["mtu"] == 1350
+    assert plugins[0]["ipam"]["ranges"] == [[{"subnet": "10.132.7.0/24"}]]
