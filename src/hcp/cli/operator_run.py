@@ -1,0 +1,56 @@
+"""``hcp operator run``: the operator, in its pod or on a developer's machine."""
+
+from __future__ import annotations
+
+from hcp.cli.command import Call, Command, Flag
+from hcp.cli.common import CONTEXT, KUBECONFIG, VERBOSE
+
+COMMAND = Command(
+    "operator run",
+    "Run the operator (what its Deployment starts)",
+    long="Makes and keeps hosted clusters and their node pools. One process leads, others wait.\n"
+    "From a laptop it works on the cluster of the kubeconfig and reaches hosted clusters by their published\n"
+    "addresses; scale the operator's Deployment to 0 first, or this process waits for its lease.",
+    examples=(("Develop against the embedded cluster", "{prog} operator run --kubeconfig kubeconfig.yaml -v"),),
+    flags=(
+        Flag("namespace", "string", "hypershift", "namespace of the operator", short="n"),
+        Flag("metrics-port", "int", 9000, "port for health and metrics; -1 serves none"),
+        Flag("log-format", "string", "auto", "how log lines look", choices=("auto", "json", "text")),
+        KUBECONFIG,
+        CONTEXT,
+        VERBOSE,
+    ),
+    handler="hcp.cli.operator_run:run",
+)
+
+
+async def run(call: Call) -> int | None:
+    """Work until the process is told to stop."""
+    import asyncio
+    import os
+    import signal
+
+    from hcp.kube import load_config
+    from hcp.operator import support
+    from hcp.operator.process import Operator, Options, inside_cluster
+    from hcp.runtime import setup_logging
+
+    setup_logging("debug" if call.number("verbose") else "info", form=call.text("log-format"))
+    given = call.text("kubeconfig")
+    options = Options(
+        load_config(given or None, call.text("context") or None),
+        namespace=call.text("namespace"),
+        health_port=call.number("metrics-port"),
+        inside=inside_cluster() and not given,
+        own_image=os.environ.get("HCP_IMAGE", ""),
+        support=support.load(),
+    )
+    task = asyncio.ensure_future(Operator(options).run())
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, task.cancel)
+    try:
+        await task
+    except asyncio.CancelledError:
+        return 0
+    return 0

@@ -1,0 +1,173 @@
+"""Cluster API and its KubeVirt provider: one of each per management cluster, kept by the leading operator.
+
+A management cluster that already has Cluster API keeps its own: definitions that are not ours are not touched.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from hcp.api import names
+from hcp.controlplane.meta import secret_data
+from hcp.kube import Client
+from hcp.kube.errors import AlreadyExists
+from hcp.kube.resources import CRDS, SECRETS
+from hcp.operator.support import Support
+from hcp.pki import issue, new_ca
+from hcp.runtime.apply import apply_if_changed
+from hcp.runtime.conditions import is_true
+
+log = logging.getLogger(__name__)
+Object = dict[str, Any]
+OWNER_LABEL = f"{names.GROUP}/managed-by"
+OWNER = "hcp"
+WEBHOOK_SECRET = "capi-webhooks-tls"
+WEBHOOK_DIR = "/tmp/k8s-webhook-server/serving-certs"
+ESTABLISH_TIMEOUT = 60.0
+# component -> (Deployment and account name, binary, memory)
+MANAGERS = {
+    "cluster-api": ("cluster-api", "/cluster-api-manager", "64Mi"),
+    "cluster-api-kubevirt": ("capi-provider", "/cluster-api-kubevirt-manager", "64Mi"),
+}
+
+
+def definition(component: str, crd: Mapping[str, Any]) -> Object:
+    """A CRD with the labels by which Cluster API finds the version of a contract."""
+    served = [v["name"] for v in crd["spec"]["versions"] if v.get("storage")]
+    labels = {OWNER_LABEL: OWNER, "cluster.x-k8s.io/v1beta1": served[0]}
+    if component == "cluster-api-kubevirt":
+        labels["cluster.x-k8s.io/provider"] = "kubevirt"
+    metadata = crd["metadata"]
+    annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k.startswith("controller-gen")}
+    return {
+        "apiVersion": crd["apiVersion"],
+        "kind": crd["kind"],
+        "metadata": {"name": metadata["name"], "labels": labels, "annotations": annotations},
+        "spec": crd["spec"],
+    }
+
+
+def deployment(component: str, image: str, ns: str) -> Object:
+    """One manager for all hosted namespaces."""
+    name, binary, memory = MANAGERS[component]
+    labels = {"app": name, names.LABEL_COMPONENT: name}
+    args = [binary, "--leader-elect=true", "--v=1", f"--webhook-cert-dir={WEBHOOK_DIR}"]
+    if component == "cluster-api":
+        args += ["--diagnostics-address=127.0.0.1:8080", "--insecure-diagnostics=true"]
+        args += ["--feature-gates=MachineSetPreflightChecks=false"]
+    else:
+        args = [a for a in args if not a.startswith("--webhook-cert-dir")]
+    probe = {"httpGet": {"path": "/healthz", "port": 9440}, "periodSeconds": 10}
+    container = {
+        "name": "manager",
+        "image": image,
+        "imagePullPolicy": "IfNotPresent",
+        "command": args,
+        "env": [{"name": "GOGC", "value": "50"}],
+        "ports": [{"name": "healthz", "containerPort": 9440, "protocol": "TCP"}],
+        "resources": {"requests": {"cpu": "10m", "memory": memory}},
+        "readinessProbe": {**probe, "httpGet": {"path": "/readyz", "port": 9440}, "periodSeconds": 2},
+        "livenessProbe": probe,
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+            "runAsNonRoot": True,
+        },
+        "volumeMounts": [{"name": "webhook-tls", "mountPath": WEBHOOK_DIR, "readOnly": True}],
+    }
+    pod = {
+        "serviceAccountName": name,
+        "priorityClassName": names.PRIORITY_OPERATOR,
+        "terminationGracePeriodSeconds": 10,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": 1001,
+            "fsGroup": 1001,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [container],
+        "volumes": [{"name": "webhook-tls", "secret": {"secretName": WEBHOOK_SECRET, "defaultMode": 0o440}}],
+    }
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": ns, "labels": {**labels, OWNER_LABEL: OWNER}},
+        "spec": {
+            "replicas": 1,
+            "revisionHistoryLimit": 2,
+            "selector": {"matchLabels": {"app": name}},
+            "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+            "template": {"metadata": {"labels": labels}, "spec": pod},
+        },
+    }
+
+
+async def ensure_definitions(client: Client, support: Support) -> bool:
+    """Apply the CRDs that are ours and wait until they are served; whether Cluster API is ours here."""
+    wanted = [definition(component, crd) for component, crds in support.crds.items() for crd in crds]
+    if not wanted:
+        log.warning("no definitions of Cluster API are at hand, machines will not work")
+        return False
+    live = {o["metadata"]["name"]: o for o in await client.list(CRDS)}
+    core = live.get("clusters.cluster.x-k8s.io")
+    if core is not None and not _ours(core):
+        log.info("this cluster has its own Cluster API, it is used as it is")
+        return False
+    mine = [w for w in wanted if w["metadata"]["name"] not in live or _ours(live[w["metadata"]["name"]])]
+    limit = asyncio.Semaphore(4)
+
+    async def one(obj: Object) -> Object:
+        async with limit:
+            return await apply_if_changed(client, None, obj)
+
+    made = await asyncio.gather(*(one(w) for w in mine))
+    async with asyncio.timeout(ESTABLISH_TIMEOUT):
+        await asyncio.gather(*(_established(client, m) for m in made))
+    return True
+
+
+async def _established(client: Client, crd: Object) -> None:
+    while not is_true((crd.get("status") or {}).get("conditions"), "Established"):
+        await asyncio.sleep(0.1)
+        crd = await client.get(CRDS, crd["metadata"]["name"])
+
+
+def _ours(crd: Object) -> bool:
+    return (crd["metadata"].get("labels") or {}).get(OWNER_LABEL) == OWNER
+
+
+async def ensure_managers(client: Client, support: Support, ns: str) -> None:
+    """The two Deployments. Their webhooks are not registered, but their servers want a certificate."""
+    await _webhook_certificate(client, ns)
+    for component in MANAGERS:
+        image = support.images.get(component)
+        if image:
+            await apply_if_changed(client, None, deployment(component, image, ns))
+        else:
+            log.warning("no image is known, it is not started", extra={"component": component})
+
+
+async def _webhook_certificate(client: Client, ns: str) -> None:
+    live = await client.get_or_none(SECRETS, WEBHOOK_SECRET, ns)
+    if live is not None and {"tls.crt", "tls.key"} <= secret_data(live).keys():
+        return
+    ca = new_ca("capi-webhooks")
+    pair = issue(ca, "capi-webhooks", dns=["capi-webhooks"], days=3650)
+    import base64
+
+    data = {"tls.crt": pair.cert_pem, "tls.key": pair.key_pem, "ca.crt": ca.cert_pem}
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": WEBHOOK_SECRET, "namespace": ns, "labels": {OWNER_LABEL: OWNER}},
+        "type": "kubernetes.io/tls",
+        "data": {k: base64.b64encode(v).decode() for k, v in data.items()},
+    }
+    try:
+        await client.create(secret)
+    except AlreadyExists:
+        return

@@ -1,0 +1,131 @@
+"""The operator process: one leader works, the others wait with warm hands."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import socket
+import uuid
+from dataclasses import dataclass, field
+
+from hcp.api import names
+from hcp.errors import HcpError
+from hcp.hostedcluster import controller as hostedcluster
+from hcp.kube import Client, ClusterConfig
+from hcp.nodepool import setup as nodepool
+from hcp.operator import capi, support
+from hcp.runtime import Controller, EventRecorder, Lease, serve_health
+from hcp.runtime.context import Guests, Informers, OperatorContext
+
+log = logging.getLogger(__name__)
+LEASE = "hypershift-operator-leader-elect"
+CAPI_RETRY = 10.0
+
+
+@dataclass(frozen=True)
+class Options:
+    """What the command line decides."""
+
+    config: ClusterConfig
+    namespace: str = names.OPERATOR_NAMESPACE
+    health_port: int = 9000
+    # Whether the process can reach Services of the management cluster.
+    inside: bool = True
+    own_image: str = ""
+    support: support.Support = field(default_factory=support.Support)
+    identity: str = field(default_factory=lambda: f"{socket.gethostname()}_{uuid.uuid4()}")
+
+
+class Operator:
+    """Holds what lives as long as the process."""
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._leading = False
+        self._synced = False
+
+    @property
+    def ready(self) -> bool:
+        """A waiting process is ready too: it is ready to take over."""
+        return self._synced or not self._leading
+
+    async def run(self) -> None:
+        """Until cancelled, or until the lease is lost, which ends the process so that it starts anew."""
+        options = self._options
+        server = await serve_health(options.health_port, lambda: self.ready) if options.health_port >= 0 else None
+        try:
+            async with Client(options.config, user_agent="hcp-operator") as client:
+                await self._namespace(client)
+                await Lease(client, LEASE, options.namespace, options.identity).run(lambda: self._lead(client))
+        finally:
+            if server is not None:
+                await server.close()
+
+    async def _namespace(self, client: Client) -> None:
+        """Only a developer's process comes before `hcp install`; the lease needs its namespace."""
+        from hcp.kube.resources import NAMESPACES
+
+        if not self._options.inside and await client.get_or_none(NAMESPACES, self._options.namespace) is None:
+            await client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._options.namespace}})
+
+    async def _lead(self, client: Client) -> None:
+        self._leading = True
+        options = self._options
+        # The kinds must be served before caches follow them.
+        ours = await capi.ensure_definitions(client, options.support)
+        ctx = OperatorContext(
+            client=client,
+            informers=Informers(client),
+            guests=Guests(client, inside=options.inside),
+            events=EventRecorder(client, "hypershift-operator"),
+            images=options.support.images,
+            own_image=options.own_image,
+            namespace=options.namespace,
+            inside=options.inside,
+        )
+        clusters, controllers = await hostedcluster.setup(ctx)
+        controllers += await nodepool.setup(ctx, clusters.release)
+        await ctx.informers.start()
+        self._synced = True
+        log.info("caches are filled", extra={"controllers": [c.name for c in controllers]})
+        managers = asyncio.create_task(self._managers(client)) if ours else None
+        try:
+            await self._work(controllers)
+        finally:
+            if managers is not None:
+                managers.cancel()
+                with contextlib.suppress(asyncio.CancelledError):
+                    await managers
+            await ctx.events.flush()
+            for closer in reversed(ctx.closers):
+                await closer()
+            await ctx.guests.close()
+            await ctx.informers.stop()
+
+    async def _work(self, controllers: list[Controller]) -> None:
+        """All controllers; when told to stop, each ends the passes it has under way."""
+        running = [asyncio.create_task(c.run(), name=c.name) for c in controllers]
+        try:
+            done, _ = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
+        finally:
+            for controller in controllers:
+                controller.stop()
+            await asyncio.gather(*running, return_exceptions=True)
+
+    async def _managers(self, client: Client) -> None:
+        """Cluster API's Deployments; a failure here must not keep control planes from coming up."""
+        while True:
+            try:
+                await capi.ensure_managers(client, self._options.support, self._options.namespace)
+                return
+            except HcpError as exc:
+                log.warning("cannot start Cluster API, trying again", extra={"error": str(exc), "hint": exc.hint})
+                await asyncio.sleep(CAPI_RETRY)
+
+
+def inside_cluster() -> bool:
+    return "KUBERNETES_SERVICE_HOST" in os.environ
