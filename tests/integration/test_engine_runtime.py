@@ -6,14 +6,16 @@ import asyncio
 import contextlib
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from tests.integration.api_server import ApiServer
 
-from hcp.kube import Client, load_config
+from hcp.kube import Client, ClusterConfig, load_config
 from hcp.kube import resources as r
-from hcp.kube.errors import Conflict, Invalid
+from hcp.kube.errors import Conflict, Invalid, Unauthorized
 from hcp.runtime import Controller, EventRecorder, Informer, Lease, LeaseLost, Result, apply_if_changed
 
 LONG = 60
@@ -458,3 +460,49 @@ def manifests(ns: str) -> list[dict[str, Any]]:
             },
         },
     ]
+
+
+async def test_a_watch_renews_an_identity_that_is_refused(shared_server: ApiServer, tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("expired")
+    config = yaml.safe_load(shared_server.kubeconfig.read_text())
+    config["users"][0]["user"] = {"tokenFile": str(token)}
+    async with Client(ClusterConfig.from_kubeconfig_dict(config)) as client:
+        with pytest.raises(Unauthorized):
+            await client.list(r.NAMESPACES)
+        token.write_text("admin-token")
+        stream = client.watch(r.NAMESPACES)
+        async with contextlib.aclosing(stream):
+            assert (await anext(stream))[0] == "ADDED"
+
+
+async def test_an_object_outside_the_cache_is_fetched_not_written_again(client: Client, namespace: str) -> None:
+    writes: Counter[str] = Counter()
+    async with (
+        Client(client.config, observer=lambda verb, _r, _s, _t: writes.update([verb])) as own,
+        running(Informer(own, r.CONFIGMAPS, namespace, labels="some=label")) as informer,
+    ):
+        for _ in range(3):
+            await apply_if_changed(own, informer, config_map(namespace, "unlabelled", a="1"))
+    assert writes["patch"] == 1
+
+
+async def test_a_lease_lost_and_won_again_leads_again(own_server: ApiServer) -> None:
+    async with Client(load_config(own_server.kubeconfig)) as client:
+        lease = Lease(client, "op", "default", "one", duration=2, renew_every=0.2)
+        turns: asyncio.Queue[int] = asyncio.Queue()
+
+        async def lead() -> None:
+            turns.put_nowait(1)
+            await asyncio.Event().wait()
+
+        run = asyncio.create_task(lease.run(lead, again=True))
+        async with asyncio.timeout(LONG):
+            await turns.get()
+            await asyncio.to_thread(own_server.stop_api, kill=True)
+            while lease.is_leader:
+                await asyncio.sleep(0.05)
+            await asyncio.to_thread(own_server.start_api)
+            await turns.get()
+        run.cancel()
+        await asyncio.gather(run, return_exceptions=True)

@@ -18,7 +18,7 @@ from hcp.kube.config import ClusterConfig
 from hcp.kube.discovery import Discovery
 from hcp.kube.errors import Call
 from hcp.kube.resources import PODS, Resource, resource_for
-from hcp.kube.transport import Broken, Observer, Params, Retry, Transport
+from hcp.kube.transport import Observer, Params, Transport
 
 Object = dict[str, Any]
 Objects = list[dict[str, Any]]
@@ -109,16 +109,9 @@ class Client:
         """Changes as (ADDED|MODIFIED|DELETED|BOOKMARK, object) until the server ends the stream; Gone on 410."""
         call = self._call("watch", res, ns)
         params = watching.parameters(labels, fields, resource_version)
-        try:
-            async with self.transport.open(
-                call, "GET", res.path(ns), params=params, limits=watching.TIMEOUT
-            ) as response:
-                async for event in watching.events(call, response.content):
-                    yield event
-        except Retry as retry:
-            raise retry.error from retry
-        except Broken as broken:
-            raise errors.unreachable(self.server, str(broken)) from broken
+        async with self.transport.stream(call, res.path(ns), params=params, limits=watching.TIMEOUT) as response:
+            async for event in watching.events(call, response.content):
+                yield event
 
     # writing
 
@@ -260,16 +253,10 @@ class Client:
         """Lines of a container's log as they are written, until the container ends."""
         params = {"follow": "true"} | ({"container": container} if container else {})
         call = self._call("get", PODS, ns, pod, "log")
-        try:
-            async with self.transport.open(
-                call, "GET", PODS.path(ns, pod, "log"), params=params, limits=STREAM_TIMEOUT
-            ) as response:
-                async for line in watching.lines(response.content):
-                    yield line.decode("utf-8", "replace")
-        except Retry as retry:
-            raise retry.error from retry
-        except Broken as broken:
-            raise errors.unreachable(self.server, str(broken)) from broken
+        path = PODS.path(ns, pod, "log")
+        async with self.transport.stream(call, path, params=params, limits=STREAM_TIMEOUT) as response:
+            async for line in watching.lines(response.content):
+                yield line.decode("utf-8", "replace")
 
     async def resource_for(self, obj: Mapping[str, Any]) -> Resource:
         """The resource of a manifest: from the known list, else by asking the server."""

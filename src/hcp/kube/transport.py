@@ -182,6 +182,29 @@ class Transport:
             if self.observer is not None:
                 self.observer(call.verb, call.target, status, time.monotonic() - started)
 
+    @contextlib.asynccontextmanager
+    async def stream(
+        self, call: Call, path: str, *, params: Params = None, limits: aiohttp.ClientTimeout = REQUEST_TIMEOUT
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """A GET whose answer is read as it comes: no retries, but an identity that was refused is renewed once."""
+        opened = renewed = False
+        while True:
+            generation = self._credentials.generation
+            try:
+                async with self.open(call, "GET", path, params=params, limits=limits) as response:
+                    opened = True
+                    yield response
+                    return
+            except Retry as retry:
+                raise retry.error from retry
+            except Broken as broken:
+                raise errors.unreachable(self.config.server, str(broken)) from broken
+            except errors.Unauthorized:
+                if opened or renewed or not self._credentials.can_refresh:
+                    raise
+                renewed = True
+                await self._credentials.refresh(generation)
+
     async def _refuse(self, call: Call, response: aiohttp.ClientResponse) -> None:
         """Raise the error that an unsuccessful answer means."""
         raw = await response.read()

@@ -53,7 +53,9 @@ async def _live(client: Client, informer: Informer | None, desired: Object) -> O
     meta = desired["metadata"]
     name, ns = str(meta["name"]), meta.get("namespace")
     if informer is not None and informer.synced:
-        return informer.get(name, ns)
+        held = informer.get(name, ns)
+        if held is not None or informer.covers(ns):
+            return held
     return await client.get_or_none(await client.resource_for(desired), name, ns)
 
 

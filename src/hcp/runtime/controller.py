@@ -10,13 +10,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from hcp.errors import HcpError
-from hcp.kube.errors import Conflict
+from hcp.kube.errors import Conflict, Unreachable
 from hcp.runtime import metrics
 from hcp.runtime.informer import Informer
 from hcp.runtime.queue import AGAIN, FRESH, WorkQueue
 from hcp.runtime.store import key_of
 
 log = logging.getLogger(__name__)
+
+UNREACHABLE_CAP = 5.0
 
 DURATION = metrics.Histogram("hcp_reconcile_duration_seconds", "Time of one pass, by controller.", ["controller"])
 RESULTS = metrics.Counter("hcp_reconcile_total", "Passes, by controller and result.", ["controller", "result"])
@@ -115,7 +117,8 @@ class Controller:
                 self.queue.done(key)
 
     def _failed(self, key: str, exc: Exception) -> None:
-        delay = self.queue.retry(key)
+        # An API server that is away is no fault of this key: be back soon after it is.
+        delay = self.queue.retry(key, UNREACHABLE_CAP if isinstance(exc, Unreachable) else None)
         facts = {"controller": self.name, "key": key, "retry_in": round(delay, 2)}
         if isinstance(exc, Conflict):
             # Somebody else was quicker; the next pass sees what they wrote.

@@ -16,7 +16,7 @@ from typing import Any
 
 from hcp.errors import HcpError
 from hcp.kube import Client, Resource
-from hcp.kube.errors import Gone, NotFound
+from hcp.kube.errors import Forbidden, Gone, NotFound, Unauthorized
 from hcp.kube.transport import backoff
 from hcp.runtime import metrics
 from hcp.runtime.store import Keys, Object, Objects, Store, key_of, version_of
@@ -119,6 +119,10 @@ class Informer:
         if self.synced:
             self._replay([fn])
 
+    def covers(self, ns: str | None) -> bool:
+        """Whether an object that is not here surely does not exist: we hold the whole kind, or its whole namespace."""
+        return self.synced and not self.labels and not self.fields and (self.ns is None or self.ns == ns)
+
     def observe(self, obj: Object) -> None:
         """Take in an object that a write just returned, so the next pass reads its own writes."""
         if self.ns and (obj.get("metadata") or {}).get("namespace") != self.ns:
@@ -154,8 +158,10 @@ class Informer:
                 attempt += 1
             except HcpError as exc:
                 attempt = attempt + 1 if time.monotonic() - started < HEALTHY_AFTER else 1
-                level = logging.WARNING if attempt in (3, 10) else logging.DEBUG
-                log.log(level, "cannot watch, trying again", extra={"kind": str(self.resource), "error": str(exc)})
+                refused = isinstance(exc, Forbidden | Unauthorized) and attempt == 1
+                level = logging.WARNING if refused or attempt in (3, 10) else logging.DEBUG
+                facts = {"kind": str(self.resource), "error": str(exc), "hint": exc.hint}
+                log.log(level, "cannot watch, trying again", extra=facts)
             if attempt:
                 await asyncio.sleep(backoff(attempt, base=0.05, cap=cap))
 

@@ -46,8 +46,21 @@ class Lease:
     def is_leader(self) -> bool:
         return self._held is not None
 
-    async def run(self, lead: Callable[[], Awaitable[None]]) -> None:
-        """Wait to become leader, run `lead`, keep renewing, release at the end. LeaseLost if it is taken from us."""
+    async def run(self, lead: Callable[[], Awaitable[None]], *, again: bool = False) -> None:
+        """Wait to become leader, run `lead`, keep renewing, release at the end.
+
+        If the Lease is lost, `lead` is cancelled and LeaseLost raised, or with `again` the next turn is waited for.
+        """
+        while True:
+            try:
+                await self._lead_once(lead)
+                return
+            except LeaseLost as exc:
+                if not again:
+                    raise
+                log.warning("no longer leading, waiting for the next turn", extra={"error": str(exc)})
+
+    async def _lead_once(self, lead: Callable[[], Awaitable[None]]) -> None:
         await self.acquire()
         work = asyncio.ensure_future(lead())
         renewing = asyncio.create_task(self._keep())

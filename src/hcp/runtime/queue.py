@@ -79,10 +79,10 @@ class WorkQueue:
         handle = asyncio.get_running_loop().call_later(delay, self._fire, key)
         self._timers[key] = (when, handle)
 
-    def retry(self, key: str) -> float:
-        """Ask again after a failure; the pause doubles with each failure in a row. Returns the pause."""
+    def retry(self, key: str, cap: float | None = None) -> float:
+        """Ask again after a failure; the pause doubles with each failure in a row, up to `cap`. Returns the pause."""
         failures = self._failures[key] = self._failures.get(key, 0) + 1
-        delay = backoff(failures, self._base_delay, self._max_delay)
+        delay = backoff(failures, self._base_delay, self._max_delay if cap is None else min(cap, self._max_delay))
         self.add_after(key, delay)
         return delay
 
