@@ -41,6 +41,74 @@ async def test_rendered_objects_are_accepted_and_kept_unchanged(client: Client, 
         assert _holds(made["spec"], wanted["spec"]), json.dumps(made["spec"], indent=1)
 
 
+async def test_every_optional_field_the_command_line_renders_is_kept(client: Client, namespace: str) -> None:
+    cluster = support.rendered_cluster(namespace, "rich")
+    cluster["metadata"]["annotations"] = {"hypershift.openshift.io/cleanup-cloud-resources": "true"}
+    cluster["spec"]["platform"]["kubevirt"] = {
+        "credentials": {
+            "infraKubeConfigSecret": {"key": "kubeconfig", "name": "rich-infra-credentials"},
+            "infraNamespace": "rich-vms",
+        },
+        "storageDriver": {
+            "manual": {
+                "storageClassMapping": [
+                    {"group": "g1", "guestStorageClassName": "gold", "infraStorageClassName": "rbd"}
+                ],
+                "volumeSnapshotClassMapping": [
+                    {
+                        "group": "g1",
+                        "guestVolumeSnapshotClassName": "goldsnap",
+                        "infraVolumeSnapshotClassName": "rbdsnap",
+                    }
+                ],
+            },
+            "type": "Manual",
+        },
+    }
+    cluster["spec"].update(
+        additionalTrustBundle={"name": "user-ca-bundle"},
+        configuration={"operatorHub": {"disableAllDefaultSources": True}, "featureGate": {"featureSet": "X"}},
+        dns={"baseDomain": "lab.local"},
+        imageContentSources=[{"source": "quay.io/a", "mirrors": ["m.example.com/a"]}],
+        infrastructureAvailabilityPolicy="SingleReplica",
+        kubeAPIServerDNSName="api.lab.local",
+        labels={"team": "a"},
+        nodeSelector={"zone": "a"},
+        operatorConfiguration={"clusterNetworkOperator": {"ovnKubernetesConfig": {"mtu": 8900}}},
+        pausedUntil="2030-01-02T03:04:05Z",
+        sshKey={"name": "rich-ssh-key"},
+        tolerations=[{"effect": "NoSchedule", "key": "cp", "operator": "Exists"}],
+    )
+    names = ("APIServer", "Ignition", "Konnectivity", "OAuthServer", "OIDC")
+    cluster["spec"]["services"] = [
+        {"service": name, "servicePublishingStrategy": {"type": "NodePort", "nodePort": {"address": "192.0.2.1"}}}
+        for name in names
+    ]
+    pool = support.rendered_pool(namespace, "rich")
+    pool["spec"]["platform"]["kubevirt"].update(
+        additionalNetworks=[{"name": "ns/nad"}],
+        compute={"cores": 4, "memory": "8Gi", "qosClass": "Guaranteed"},
+        hostDevices=[{"count": 2, "deviceName": "nvidia-a100"}],
+        networkInterfaceMultiqueue="Disable",
+        nodeSelector={"zone": "a"},
+        rootVolume={
+            "cacheStrategy": {"type": "PVC"},
+            "diskImage": {"containerDiskImage": "quay.io/x/disk:1"},
+            "persistent": {
+                "accessModes": ["ReadWriteMany"],
+                "size": "64Gi",
+                "storageClass": "rbd",
+                "volumeMode": "Block",
+            },
+            "type": "Persistent",
+        },
+    )
+    pool["spec"].update(nodeDrainTimeout="5m0s", pausedUntil="true")
+    for wanted in (cluster, pool):
+        made = await client.create(wanted)
+        assert _holds(made["spec"], wanted["spec"]), json.dumps(made["spec"], indent=1)
+
+
 def _holds(found: Any, wanted: Any) -> bool:
     if isinstance(wanted, dict):
         return isinstance(found, dict) and all(key in found and _holds(found[key], wanted[key]) for key in wanted)

@@ -72,9 +72,7 @@ def networking() -> Schema:
             default=[{"cidr": DEFAULT_SERVICE_CIDR}],
             rules=[immutable("serviceNetwork")],
         ),
-        "machineNetwork": array(
-            entry, "Ranges the nodes are in.", min_items=1, max_items=20, rules=[immutable("machineNetwork")]
-        ),
+        "machineNetwork": array(entry, "Ranges the nodes are in.", max_items=20, rules=[immutable("machineNetwork")]),
         "apiServer": api_server,
         "allocateNodeCIDRs": string(
             "Whether the controller manager cuts the pod range into parts for the nodes.",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hcp.api import generate, names
-from hcp.install import base, capi, ignition, operator, rights
+from hcp.install import base, capi, ignition, operator, policies, rights
 from hcp.install.objects import Object
 from hcp.install.options import Options
 from hcp.router import manifests as router
@@ -39,6 +39,7 @@ def resources(options: Options, *, monitors: bool = False) -> list[Object]:
         *base.given_files(options),
         *rights.objects(options),
         *capi.objects(options),
+        *policies.objects(options),
         base.supported_versions(options),
         *(router_objects(options) if options.router else []),
         operator.deployment(options),

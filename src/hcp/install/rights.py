@@ -70,8 +70,8 @@ def operator_rules() -> list[Object]:
         rule("operator.openshift.io", "imagecontentsourcepolicies ingresscontrollers networks", READ),
         rule("cluster.open-cluster-management.io", "managedclusters", READ),
         rule("monitoring.coreos.com", "servicemonitors podmonitors prometheusrules", ALL),
-        # A namespace on OpenShift gets its range of user ids this way.
-        rule("security.openshift.io", "securitycontextconstraints", ["use"]),
+        # Whether user ids are handed out by the cluster, and running with one of them.
+        rule("security.openshift.io", "securitycontextconstraints", [*READ, "use"]),
     ]
 
 

@@ -97,6 +97,15 @@ def test_nobody_may_do_everything() -> None:
             assert "impersonate" not in rule["verbs"]
 
 
+def test_pods_can_only_be_reached_where_they_have_to_be() -> None:
+    found = {
+        one["metadata"]["name"]: one["spec"] for one in manifests.resources(FULL) if one["kind"] == "NetworkPolicy"
+    }
+    assert found["default-deny"] == {"podSelector": {}, "policyTypes": ["Ingress"], "ingress": []}
+    assert found["ignition-server"]["ingress"][0] == {"ports": [{"protocol": "TCP", "port": 9090}]}
+    assert all("from" in rule for rule in found["operator-metrics"]["ingress"])
+
+
 def test_supported_versions_name_the_default_release() -> None:
     found = find("ConfigMap", names.SUPPORTED_VERSIONS)
     assert json.loads(found["data"]["supported-versions"]) == {"versions": ["1.36", "1.35"]}
