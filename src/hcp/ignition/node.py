@@ -9,12 +9,27 @@ from dataclasses import dataclass, field
 
 from hcp.errors import HcpError
 from hcp.ignition.containerd import containerd_document
-from hcp.ignition.document import Document, document, file, merge
+from hcp.ignition.document import Document, document, file, merge, unit
 from hcp.ignition.kubelet import kubelet_configuration, kubelet_document
 from hcp.ignition.machineconfig import interpret
 from hcp.ignition.mirrors import MirrorRule, registry_files
 
 USER = "core"
+
+_TRUST_UNIT = """\
+[Unit]
+Description=Trust the certificate authorities of the cluster's trust bundle
+After=local-fs.target
+Before=containerd.service kubelet.service
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=update-ca-certificates
+
+[Install]
+WantedBy=multi-user.target
+"""
 
 
 @dataclass(frozen=True)
@@ -55,14 +70,16 @@ def node_document(given: NodeInput) -> Document:
     extra = registry_files(rules, given.registry_authorities)
     if given.pull_secret:
         extra.append(file("/var/lib/kubelet/config.json", given.pull_secret, 0o600))
+    units = []
     if given.trust_bundle:
         extra.append(file("/usr/local/share/ca-certificates/cluster-trust-bundle.crt", given.trust_bundle))
+        units.append(unit("cluster-trust.service", _TRUST_UNIT))
     kubelet = kubelet_configuration(cluster_dns(given.service_network), changes=asked.kubelet)
     return merge(
         [
             containerd_document(given.pause_image),
             kubelet_document(kubelet, given.bootstrap_kubeconfig, given.kubelet_client_ca),
-            document(files=extra),
+            document(files=extra, units=units),
             asked.merged,
         ]
     )

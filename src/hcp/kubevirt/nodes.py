@@ -60,12 +60,13 @@ def _taints(
     """Taints of others stay; ours are exactly those wanted."""
     ours = {_key(taint) for taint in [*before, *wanted]}
     kept = [dict(taint) for taint in present if _key(taint) not in ours and taint.get("key") != _UNINITIALIZED]
-    same = {_key(taint): dict(taint) for taint in present}
-    return kept + [
-        same[_key(taint)] if same.get(_key(taint), {}).get("value", "") == taint.get("value", "") else dict(taint)
-        for taint in wanted
-        if _key(taint)
-    ]
+    present_ours = {_key(taint): dict(taint) for taint in present}
+    result = kept
+    for taint in wanted:
+        known = present_ours.get(_key(taint))
+        same = known is not None and known.get("value", "") == taint.get("value", "")
+        result.append(known if known is not None and same else dict(taint))
+    return result
 
 
 def _key(taint: Mapping[str, Any]) -> tuple[str, str]:

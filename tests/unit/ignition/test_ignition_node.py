@@ -44,19 +44,14 @@ def test_a_node_gets_everything_it_needs() -> None:
     assert files["/etc/kubernetes/bootstrap-kubeconfig"] == "kind: Config"
     assert files["/usr/local/share/ca-certificates/cluster-trust-bundle.crt"] == "PEM"
     assert files["/var/lib/kubelet/config.json"] == "{}"
-    assert "registry.example.com/pause@sha256:2" in files["/etc/containerd/config.toml"]
-    assert set(units_of(node_document(given_input()))) == {
-        "containerd.service",
-        "kubelet.service",
-        "node-name.service",
-        "node-prepare.service",
-    }
+    assert "registry.example.com/pause@sha256:2" in files["/etc/containerd/conf.d/10-release.toml"]
+    assert set(units_of(node_document(given_input()))) == {"kubelet.service"}
+    assert "cluster-trust.service" in units_of(node_document(given_input(trust_bundle="PEM")))
 
 
-def test_the_node_name_comes_from_the_config_drive() -> None:
+def test_the_node_has_the_name_of_its_machine() -> None:
     document = node_document(given_input())
-    assert "--hostname-override=${NODE_NAME}" in units_of(document)["kubelet.service"]["contents"]
-    assert "config-2" in files_of(document)["/usr/local/bin/node-name"]
+    assert "--hostname-override=%H" in units_of(document)["kubelet.service"]["contents"]
 
 
 def test_user_configuration_wins() -> None:
