@@ -239,16 +239,10 @@ def _files(call: Call, options: ClusterOptions) -> None:
 def _workers(call: Call, options: ClusterOptions, workers: WorkerOptions) -> WorkerOptions:
     workers.name = workers.cluster_name = options.name
     workers.replicas = call.number("node-pool-replicas")
-    workers.drain_timeout = _positive(call, "node-drain-timeout")
-    workers.detach_timeout = _positive(call, "node-volume-detach-timeout")
+    workers.drain_timeout = call.duration("node-drain-timeout")
+    workers.detach_timeout = call.duration("node-volume-detach-timeout")
     workers.paused_until = options.paused_until
     variants = options.annotations.get(names.ANNOTATION_UNSUPPORTED_RHCOS)
     if variants is not None:
         workers.annotations = {names.ANNOTATION_UNSUPPORTED_RHCOS: variants}
     return workers
-
-
-def _positive(call: Call, flag: str) -> str:
-    if call.seconds(flag) < 0:
-        raise grammar.refuse(flag, call.duration(flag), "it is below 0", "a duration such as 30s, 5m or 1h30m")
-    return call.duration(flag)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 from hcp.api import names
@@ -9,13 +10,14 @@ from hcp.cli.command import Call
 from hcp.cli.options import ClusterOptions
 from hcp.cli.terminal import warn
 from hcp.errors import HcpError
-from hcp.kube import Client, Resource
+from hcp.kube import Client, ClusterConfig, Resource
 from hcp.kube.errors import Forbidden, NotFound
 from hcp.kube.resources import CONFIGMAPS, HOSTEDCLUSTERS, NAMESPACES, NODEPOOLS, NODES, SECRETS, STORAGECLASSES
 
 Object = dict[str, Any]
 MANAGED_CLUSTERS = Resource("cluster.open-cluster-management.io", "v1", "managedclusters", "ManagedCluster", False)
 MANAGED_LABEL = "cluster.open-cluster-management.io/managedCluster"
+INFRA_PATIENCE = 15
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 
 
@@ -26,8 +28,9 @@ async def check(client: Client, call: Call, options: ClusterOptions) -> Object |
     existing = await unique_name(client, call, options)
     await managed_cluster(client, options.namespace)
     await trust_bundle(client, options, existing)
-    await architecture(client, call, options)
+    await architecture(client, options)
     await storage_classes(client, options)
+    await infra(client, options)
     if options.publishing == "NodePort" and not options.api_server_address:
         options.api_server_address = await node_address(client)
     return existing
@@ -137,18 +140,47 @@ async def etcd_infra_id(client: Client, options: ClusterOptions) -> str:
     return str(((found or {}).get("metadata", {}).get("labels") or {}).get(names.LABEL_AUTO_CREATED, ""))
 
 
-async def architecture(client: Client, call: Call, options: ClusterOptions) -> None:
+async def architecture(client: Client, options: ClusterOptions) -> None:
     """VMs run on the management cluster's processors, unless another infra cluster is named."""
     if options.workers is None or options.infra_kubeconfig is not None:
         return
-    platform = str((await client.raw("GET", "/version")).get("platform") or "")
-    arch = platform.partition("/")[2]
-    if not arch or arch == options.workers.arch:
-        return
-    raise HcpError(
-        f"--arch {options.workers.arch} cannot run on the management cluster, whose architecture is {arch}",
-        hint=f"--arch {arch}, if the release has it, or --infra-kubeconfig-file for a cluster that has the other one",
-    )
+    try:
+        nodes = await client.list(NODES)
+    except Forbidden:
+        nodes = []
+    arches = {str((node["metadata"].get("labels") or {}).get("kubernetes.io/arch") or "") for node in nodes} - {""}
+    if not arches:
+        platform = str((await client.raw("GET", "/version")).get("platform") or "")
+        arches = {platform.partition("/")[2]} - {""}
+    if arches and options.workers.arch not in arches:
+        have = ", ".join(sorted(arches))
+        raise HcpError(
+            f"--arch {options.workers.arch} cannot run on the management cluster, whose nodes have {have}",
+            hint=f"--arch {have}, or --infra-kubeconfig-file for a cluster that has the other one",
+        )
+
+
+async def infra(client: Client, options: ClusterOptions) -> None:
+    """Where the VMs will run, as `doctor` sees it. Only warnings: the operator may see what this machine cannot."""
+    from hcp.preflight.infra import check as infra_check
+    from hcp.preflight.platform import addresses
+    from hcp.preflight.result import FAIL
+
+    findings = []
+    try:
+        async with asyncio.timeout(INFRA_PATIENCE):
+            if options.infra_kubeconfig is None:
+                findings = [await addresses(client, [*options.cluster_cidrs, *options.service_cidrs])]
+            else:
+                async with Client(ClusterConfig.from_kubeconfig_bytes(options.infra_kubeconfig)) as other:
+                    findings = await infra_check(other, options.infra_namespace)
+    except TimeoutError:
+        warn("the infra cluster does not answer; hcp doctor looks at it in detail")
+    except HcpError as error:
+        warn(f"the infra cluster cannot be looked at: {error}")
+    for finding in findings:
+        if finding.state == FAIL:
+            warn(f"{finding.check}: {finding.message}" + (f" ({finding.hint})" if finding.hint else ""))
 
 
 async def storage_classes(client: Client, options: ClusterOptions) -> None:

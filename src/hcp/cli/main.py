@@ -47,6 +47,21 @@ def main(prog: str, words: Sequence[str]) -> int:
 
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
+    except Exception as error:
+        return unexpected(error)
+
+
+def unexpected(error: Exception) -> int:
+    """A mistake of ours, or a machine in trouble: one sentence, and how to see the rest."""
+    import os
+
+    if os.environ.get("HCP_TRACEBACK"):
+        raise error
+    from hcp.cli.terminal import report
+
+    sentence = f"this should not have happened: {type(error).__name__}"
+    report(HcpError(sentence, cause=str(error) or None, hint="HCP_TRACEBACK=1 in the environment shows where"))
+    return 1
 
 
 def dispatch(prog: str, words: list[str]) -> int:

@@ -101,6 +101,14 @@ def duration(text: str) -> int:
     return -total if text[0] == "-" else total
 
 
+def waiting_time(text: str) -> int:
+    """A duration that is not negative: no flag means anything by less than no time."""
+    found = duration(text)
+    if found < 0:
+        raise ValueError(f"it is below 0, needs {_DURATION_RULE}")
+    return found
+
+
 def format_duration(nanoseconds: int) -> str:
     """The duration as Go prints it: 0s, 1.5s, 5m0s, 1h30m0s, 300ms."""
     if not nanoseconds:
@@ -188,7 +196,7 @@ READERS: dict[str, Callable[[str], Any]] = {
     "int32": int32,
     "uint32": uint32,
     "count": count,
-    "duration": duration,
+    "duration": waiting_time,
     "stringArray": _one,
     "stringSlice": csv_cells,
     "stringToString": pairs,
