@@ -181,11 +181,17 @@ def needs_renewal(
     life = cert.not_valid_after_utc - cert.not_valid_before_utc
     if cert.not_valid_after_utc - now < min(margin, life / 3) and cert.not_valid_after_utc < ca.not_valid_after_utc:
         return True
-    if key.public_key() != cert.public_key() or cert.subject != _name(leaf.cn, leaf.orgs):
+    if key.public_key() != cert.public_key() or _subject(cert) != _name(leaf.cn, leaf.orgs):
         return True
     return _extension_names(cert) != set(_sans(leaf.dns, leaf.ips)) or _extension_usages(cert) != set(
         _usages(leaf.usage)
     )
+
+
+def _subject(cert: x509.Certificate) -> x509.Name:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return cert.subject
 
 
 def _extension_names(cert: x509.Certificate) -> set[x509.GeneralName]:

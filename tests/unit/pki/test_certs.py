@@ -42,6 +42,12 @@ def test_unknown_usage_is_refused() -> None:
         pki.issue(pki.new_ca("c"), "x", usage="anything")
 
 
+def test_long_names_of_service_accounts_work_without_a_warning() -> None:
+    ca = pki.new_ca("c")
+    leaf = pki.Leaf("system:serviceaccount:openshift-machine-config-operator:node-bootstrapper", usage="client")
+    assert not pki.needs_renewal(pki.issue_leaf(ca, leaf), ca.cert_pem, leaf)
+
+
 def test_fresh_leaf_is_kept() -> None:
     ca = pki.new_ca("c")
     assert not pki.needs_renewal(pki.issue_leaf(ca, LEAF), ca.cert_pem, LEAF)
