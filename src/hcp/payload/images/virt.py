@@ -89,7 +89,14 @@ def _launcher(version: str) -> Image:
             "/usr/bin/node-labeller.sh": (recipe / "node-labeller.sh").read_text(),
         },
         links={"/var/run": "../run", "/var/lock": "../run/lock"},
-        folders={"/home/qemu": (0o755, 107), "/usr/lib64/qemu-kvm": (0o755, 0)},
+        folders={
+            "/home/qemu": (0o755, 107),
+            "/usr/lib64/qemu-kvm": (0o755, 0),
+            "/var/log/libvirt/qemu": (0o755, 107),
+            "/var/cache/libvirt/qemu": (0o750, 107),
+            "/var/lib/libvirt/qemu": (0o755, 107),
+            "/var/lib/kubevirt-node-labeller": (0o755, 0),
+        },
         summary="virt-launcher with libvirt and QEMU",
     )
 

@@ -12,9 +12,11 @@ if [ ! -e /dev/kvm ] && [ -n "$number" ]; then
     mknod /dev/kvm c 10 "$number"
 fi
 kind=qemu
-if [ -e /dev/kvm ]; then
+if [ -e /dev/kvm ] && grep -qwE 'vmx|svm' /proc/cpuinfo; then
     chmod o+rw /dev/kvm
-    if echo quit | timeout 10 qemu-system-x86_64 -accel kvm -machine none -nodefaults -display none -monitor stdio >/dev/null 2>&1; then
+    # The device alone says little: start a machine with it.
+    if echo quit | timeout 10 qemu-system-x86_64 -accel kvm -machine q35 -cpu host -nodefaults -display none -monitor stdio \
+        >/dev/null 2>&1; then
         kind=kvm
     fi
 fi
