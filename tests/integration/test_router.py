@@ -255,6 +255,21 @@ async def test_connections_are_spread_over_all_pods(world: World) -> None:
     await until(both)
 
 
+async def test_a_dead_pod_that_is_still_listed_costs_no_connection(world: World) -> None:
+    dead, alive = await world.backend("dead"), await world.backend("alive")
+    await world.service("api", dead, alive)
+    await world.route("api", "api", host="api.example.com")
+    seen: set[str | None] = set()
+
+    async def both() -> bool:
+        seen.add(await world.greeting("api.example.com"))
+        return {"dead", "alive"} <= seen
+
+    await until(both)
+    dead.server.close()
+    assert {await world.greeting("api.example.com") for _ in range(20)} == {"alive"}
+
+
 async def test_a_wildcard_takes_every_name_beside_it_but_not_deeper_ones(world: World) -> None:
     one, two = await world.backend("one"), await world.backend("two")
     await world.service("wild", one)

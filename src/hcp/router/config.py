@@ -7,6 +7,9 @@ from pathlib import Path
 
 from hcp.router import maps
 
+# How many pods of a host are tried before a connection is given up.
+ATTEMPTS = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -26,13 +29,13 @@ class Settings:
         return self.directory / f"{name}.map"
 
 
-def _choose(verb: str, scope: str, address: Path) -> list[str]:
-    """Turn the name in `<scope>.key` into one of its addresses, at random, and connect there."""
+def _choose(verb: str, scope: str, address: Path, number: str = "rand") -> list[str]:
+    """Turn the name in `<scope>.key` into one of its addresses, by a number modulo their count, and connect there."""
     have = f"if {{ var({scope}.n) -m found }}"
     chosen = f"if {{ var({scope}.to) -m found }}"
     key = f"var({scope}.key)"
     return [
-        f"{verb} set-var({scope}.i) rand,mod({scope}.n) {have}",
+        f"{verb} set-var({scope}.i) {number},mod({scope}.n) {have}",
         f"{verb} set-var({scope}.to) {key},concat(\\#,{scope}.i),map_str({address}) {have}",
         # The table of addresses is changed before the table of counts: number 0 is always there.
         f"{verb} set-var({scope}.to) {key},concat(\\#0),map_str({address}) {have} !{{ var({scope}.to) -m found }}",
@@ -42,30 +45,49 @@ def _choose(verb: str, scope: str, address: Path) -> list[str]:
 
 
 def _tls(settings: Settings) -> list[str]:
+    return [line for attempt in range(ATTEMPTS) for line in _tls_attempt(settings, attempt)]
+
+
+def _tls_attempt(settings: Settings, attempt: int) -> list[str]:
+    """The way of a TLS connection to a pod.
+
+    Kubernetes takes its time to notice that a node is gone. When a pod cannot be connected to, the connection goes to
+    the next attempt over a socket of our own, with the client's address in front of it: the client's port picks the
+    pod, and every attempt picks the one after it.
+    """
     count, address = settings.map_file(maps.TLS_COUNT), settings.map_file(maps.TLS_ADDRESS)
     hello = "if { req.ssl_hello_type 1 }"
     missing = f"{hello} !{{ var(sess.n) -m found }}"
     verb = "tcp-request content"
-    return [
-        "frontend tls",
+    again = settings.directory / f"again-{attempt}.sock"
+    listen = f"unix@{again} accept-proxy" if attempt else f"{settings.address}:{settings.https_port}"
+    # Half of the port, because kernels give clients even ones.
+    number = f"src_port,div(2),add({attempt})"
+    lines = [
+        f"frontend tls-{attempt}",
         "  mode tcp",
-        f"  bind {settings.address}:{settings.https_port}",
+        f"  bind {listen}",
         "  tcp-request inspect-delay 5s",
         f"  {verb} set-var(sess.key) req.ssl_sni,lower {hello}",
         f"  {verb} set-var(sess.n) var(sess.key),map_str_int({count}) {hello}",
         # No such host: perhaps somebody claims every name beside it.
         f"  {verb} set-var(sess.key) var(sess.key),regsub(^[^.]*,*) {missing}",
         f"  {verb} set-var(sess.n) var(sess.key),map_str_int({count}) {missing}",
-        *(f"  {line}" for line in _choose(verb, "sess", address)),
+        *(f"  {line}" for line in _choose(verb, "sess", address, number)),
         f"  {verb} accept if {{ var(sess.to) -m found }}",
         f"  {verb} reject {hello}",
         f"  {verb} reject if WAIT_END",
-        "  default_backend pods-tls",
-        "backend pods-tls",
+        f"  default_backend pods-tls-{attempt}",
+        f"backend pods-tls-{attempt}",
         "  mode tcp",
+        "  balance first",
         "  option srvtcpka",
         "  server pod 0.0.0.0",
     ]
+    if attempt + 1 < ATTEMPTS:
+        following = settings.directory / f"again-{attempt + 1}.sock"
+        lines += ["  option redispatch 1", "  retries 1", f"  server again unix@{following} send-proxy-v2"]
+    return lines
 
 
 def _http(settings: Settings) -> list[str]:
@@ -111,7 +133,7 @@ def render(settings: Settings) -> str:
         "defaults",
         "  log global",
         "  option dontlognull",
-        "  timeout connect 5s",
+        "  timeout connect 2s",
         "  timeout client 1m",
         "  timeout server 1m",
         "  timeout http-request 10s",
