@@ -47,7 +47,7 @@ FLAGS = (
     _unused("disable-capi-conversion-webhook", why=_WEBHOOK),
     _unused("disable-capi-migration", why="Cluster API is used at v1beta1 only"),
     _unused("exclude-etcd", why="no etcd operator is installed"),
-    _unused("enable-ci-debug-output", why="use hcp operator run --log-level debug"),
+    _unused("enable-ci-debug-output", why="use hcp operator run -v"),
     _unused("private-platform", "string", "None", _PLATFORM),
     _unused("external-dns-provider", "string", "", "external-dns is not installed by hcp"),
     _unused("external-dns-domain-filter", "string", "", "external-dns is not installed by hcp"),

@@ -16,8 +16,6 @@ from hcp.kube.errors import NotFound
 from hcp.router import manifests as router
 
 Say = Callable[[str], None]
-# Kinds whose definitions the operator brings along for its machines.
-MACHINE_GROUPS = ("cluster.x-k8s.io",)
 NAMESPACE_TIMEOUT = 120.0
 CRD_TIMEOUT = 60.0
 
@@ -90,15 +88,11 @@ async def _delete(client: Client, obj: Object, say: Say) -> None:
 
 
 async def _machine_crds(client: Client) -> list[str]:
-    """Definitions of Cluster API that the operator applied and that nobody has objects of."""
+    """Definitions of Cluster API that the operator brought along and that nobody has objects of."""
     found = []
-    for crd in await client.list(r.CRDS):
-        group = crd["spec"]["group"]
-        managers = {one.get("manager") for one in crd["metadata"].get("managedFields") or []}
-        if not group.endswith(MACHINE_GROUPS) or names.FIELD_MANAGER not in managers:
-            continue
+    for crd in await client.list(r.CRDS, labels=f"{names.LABEL_MANAGED_BY}={names.MANAGED_BY}"):
         version = next(one["name"] for one in crd["spec"]["versions"] if one["storage"])
-        kind = r.Resource(group, version, crd["spec"]["names"]["plural"], crd["spec"]["names"]["kind"])
+        kind = r.Resource(crd["spec"]["group"], version, crd["spec"]["names"]["plural"], crd["spec"]["names"]["kind"])
         if not await client.list(kind):
             found.append(crd["metadata"]["name"])
     return found
