@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import os
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,6 +12,8 @@ import yaml
 
 from hcp.cli.main import main
 
+# A mistake of ours shall fail a test with its traceback, not be turned into a sentence.
+os.environ["HCP_TRACEBACK"] = "1"
 PULL_SECRET = '{"auths": {"registry.example.com": {"auth": "dXNlcjpwYXNz"}}}'
 
 
