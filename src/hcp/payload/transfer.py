@@ -62,8 +62,10 @@ def _unpack(source: Path, staging: Path) -> None:
     try:
         with tarfile.open(source) as archive:
             for member in archive:
-                path = PurePosixPath(member.name)
-                if path.is_absolute() or ".." in path.parts or not (member.isdir() or member.isreg() or member.issym()):
+                # Images on one base share its blob by a hard link, here as in the cache.
+                paths = [PurePosixPath(name) for name in (member.name, member.linkname if member.islnk() else "")]
+                outside = any(path.is_absolute() or ".." in path.parts for path in paths)
+                if outside or not (member.isdir() or member.isreg() or member.issym() or member.islnk()):
                     raise HcpError(f"{source} holds {member.name}, which no exported file has")
                 archive.extract(member, staging, filter="tar")
     except FileNotFoundError as error:

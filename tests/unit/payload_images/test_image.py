@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from hcp.errors import HcpError
-from hcp.oci.writer import Layout, read_layout
+from hcp.oci.writer import ImageConfig, Layer, Layout, read_layout, write_image
 from hcp.payload import BuildContext, Component, Engine, Progress
 from hcp.payload.image import Image, Take, binaries, image_component, image_digest, reference
 from hcp.payload.registry import Registry
 from hcp.payload.store import Store
+from hcp.payload.transfer import export, import_file
 
 IMAGE = Image(
     "tool",
@@ -90,3 +91,23 @@ def test_reference_is_by_digest(tmp_path: Path) -> None:
     artifact = engine.ensure(["image-tool"])["image-tool"]
     name = reference("hcp/tool", image_digest(artifact))
     assert name == f"registry.hcp.test:5000/hcp/tool@{read_layout(artifact / 'image').digest}"
+
+
+def test_images_on_one_base_travel_with_it_once(tmp_path: Path) -> None:
+    def base(ctx: BuildContext) -> None:
+        layer = Layer()
+        layer.file("big", b"\0\1\2" * 100_000)
+        write_image(ctx.out / "image", "base", [layer], ImageConfig(), compress=False)
+
+    images = [Image(name, "1", (), base="rootfs", texts={"/name": name}) for name in ("one", "two")]
+    registry = Registry([Component("rootfs", "1", base), *map(image_component, images)])
+    engine = Engine(registry, Store(tmp_path / "cache"), Progress(io.StringIO(), live=False))
+    made = engine.ensure(["image-one", "image-two"])
+    export(engine.store, registry, [], tmp_path / "file")
+    assert (tmp_path / "file").stat().st_size < 500_000
+    other = Store(tmp_path / "other")
+    taken, left = import_file(other, registry, tmp_path / "file")
+    assert (sorted(taken), left) == (["image-one", "image-two", "rootfs"], [])
+    again = other.find("image-two", registry.key("image-two"))
+    assert again is not None
+    assert image_digest(again) == image_digest(made["image-two"])
