@@ -145,8 +145,12 @@ async def test_an_existing_router_is_left_alone(world: World) -> None:
         found = await client.get(r.DEPLOYMENTS, "router-default", "openshift-ingress")
         assert found["spec"]["template"]["spec"]["containers"][0]["image"] == "registry.example.com/theirs:1"
         world.hcp("uninstall")
-        assert await client.get(r.DEPLOYMENTS, "router-default", "openshift-ingress")
+        theirs = await client.get(r.DEPLOYMENTS, "router-default", "openshift-ingress")
         assert await client.has(r.ROUTES)
+        theirs["spec"]["template"]["spec"]["containers"][0]["args"] = ["serve"]
+        await client.replace(theirs)
+        refused = world.hcp("install", "--image=registry.example.com/hcp:1", "--router", code=1)
+        assert "router of its own" in refused.stderr
 
 
 async def test_scopes_and_waiting(world: World) -> None:

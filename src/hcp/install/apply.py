@@ -25,12 +25,20 @@ REGISTRY_KEY = "registry.hcp.test..5000"
 
 async def wants_router(client: Client, *, forced: bool) -> bool:
     """Whether the router is ours to install: asked for, there already by us, or nobody serves Routes."""
-    if forced:
-        return True
     found = await client.get_or_none(r.DEPLOYMENTS, router.NAME, names.ROUTER_NAMESPACE)
-    if found is not None and manifests.INSTALLED in (found["metadata"].get("annotations") or {}):
-        return True
-    return found is None and not await client.has(r.ROUTES)
+    if found is None:
+        return forced or not await client.has(r.ROUTES)
+    if forced and _arguments(found)[:2] != ["router", "run"]:
+        raise HcpError(
+            f"this cluster has a router of its own: Deployment {names.ROUTER_NAMESPACE}/{router.NAME}",
+            hint="leave --router out; its Routes are used",
+        )
+    return forced or manifests.INSTALLED in (found["metadata"].get("annotations") or {})
+
+
+def _arguments(deployment: Object) -> list[str]:
+    found: list[str] = deployment["spec"]["template"]["spec"]["containers"][0].get("args") or []
+    return found
 
 
 async def current_router_domain(client: Client) -> str:
@@ -38,8 +46,7 @@ async def current_router_domain(client: Client) -> str:
     found = await client.get_or_none(r.DEPLOYMENTS, router.NAME, names.ROUTER_NAMESPACE)
     if found is None:
         return ""
-    arguments: list[str] = found["spec"]["template"]["spec"]["containers"][0].get("args") or []
-    return next((one.partition("=")[2] for one in arguments if one.startswith("--domain=")), "")
+    return next((one.partition("=")[2] for one in _arguments(found) if one.startswith("--domain=")), "")
 
 
 async def has_embedded_registry(client: Client) -> bool:
