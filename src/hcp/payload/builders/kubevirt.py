@@ -5,8 +5,11 @@ The manifest names images as `hcp-image:<name>`; whoever applies it puts the rea
 
 from __future__ import annotations
 
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
+
+import yaml
 
 from hcp.payload.builders import go as go_builder
 from hcp.payload.context import BuildContext
@@ -14,15 +17,15 @@ from hcp.payload.gotool import Go
 from hcp.payload.manifests import IMAGE_PLACEHOLDER
 
 _NAMESPACE = "kubevirt"
-# Flag of the templating tool → image. Each of them is a component's image; features without one are not offered.
+# Variable of virt-operator → image. Each of them is a component's image; features without one are not offered.
 _IMAGES = {
-    "virt-operator-image": "virt-operator",
-    "virt-api-image": "virt-api",
-    "virt-controller-image": "virt-controller",
-    "virt-handler-image": "virt-handler",
-    "virt-launcher-image": "virt-launcher",
-    "virt-export-proxy-image": "virt-exportproxy",
-    "virt-export-server-image": "virt-exportserver",
+    "VIRT_OPERATOR_IMAGE": "virt-operator",
+    "VIRT_API_IMAGE": "virt-api",
+    "VIRT_CONTROLLER_IMAGE": "virt-controller",
+    "VIRT_HANDLER_IMAGE": "virt-handler",
+    "VIRT_LAUNCHER_IMAGE": "virt-launcher",
+    "VIRT_EXPORTPROXY_IMAGE": "virt-exportproxy",
+    "VIRT_EXPORTSERVER_IMAGE": "virt-exportserver",
 }
 
 
@@ -60,10 +63,27 @@ def _write_manifest(ctx: BuildContext, module: Path, version: str) -> None:
             f"--kubevirt-logo-path={module / 'assets' / 'kubevirt_logo.png'}",
             "--image-pull-policy=IfNotPresent",
             "--verbosity=2",
-            *(f"--{flag}={IMAGE_PLACEHOLDER}{image}" for flag, image in _IMAGES.items()),
         ],
         capture=True,
     ).decode()
     target = ctx.out / "manifests" / "op.yaml"
     target.parent.mkdir(parents=True, exist_ok=True)
-    target.write_text(filled.replace("{{.Namespace}}", _NAMESPACE))
+    documents = yaml.safe_load_all(filled.replace("{{.Namespace}}", _NAMESPACE))
+    named = [with_placeholders(document) for document in documents if document]
+    target.write_text(yaml.safe_dump_all(named, sort_keys=False, width=120))
+
+
+def with_placeholders(document: dict[str, Any]) -> dict[str, Any]:
+    """Gives the operator's Deployment an image, and the images of everything that the operator starts.
+
+    The templating tool has flags for them but fills in the Deployment before it reads these flags.
+    """
+    if document["kind"] != "Deployment":
+        return document
+    result = deepcopy(document)
+    (container,) = result["spec"]["template"]["spec"]["containers"]
+    container["image"] = IMAGE_PLACEHOLDER + _IMAGES["VIRT_OPERATOR_IMAGE"]
+    others = [variable for variable in container["env"] if variable["name"] not in _IMAGES]
+    images = [{"name": name, "value": IMAGE_PLACEHOLDER + image} for name, image in _IMAGES.items()]
+    container["env"] = images + others
+    return result
