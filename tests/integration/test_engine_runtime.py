@@ -196,6 +196,20 @@ async def test_every_kind_of_drift_is_written_once(client: Client, namespace: st
         assert first["metadata"]["uid"] == fixed["metadata"]["uid"]
 
 
+async def test_an_object_from_the_cache_can_be_written_back(client: Client, namespace: str) -> None:
+    await client.apply(config_map(namespace, "c", a="1", b="1"))
+    async with running(Informer(client, r.CONFIGMAPS, namespace)) as informer:
+        cached = informer.get("c", namespace)
+        assert cached is not None
+        assert isinstance(cached["metadata"]["managedFields"][0]["fieldsV1"], str)
+        await client.replace({**cached, "data": {"a": "2", "b": "1"}}, manager="other")
+    after = await client.get(r.CONFIGMAPS, "c", namespace)
+    assert {(m["manager"], m["operation"]) for m in after["metadata"]["managedFields"]} == {
+        ("hcp", "Apply"),
+        ("other", "Update"),
+    }
+
+
 async def test_values_that_the_server_rewrites_do_not_cause_endless_writes(client: Client, namespace: str) -> None:
     writes: Counter[str] = Counter()
     async with Client(client.config, observer=lambda verb, _r, _s, _t: writes.update([verb])) as own:

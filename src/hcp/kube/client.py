@@ -119,7 +119,11 @@ class Client:
         """Make a new object; AlreadyExists if there is one. With `metadata.generateName` the server picks the name."""
         res, ns, name = await self._locate(obj)
         made = await self.transport.json(
-            self._call("create", res, ns, name), "POST", res.path(ns), params=_write_params(manager, dry_run), body=obj
+            self._call("create", res, ns, name),
+            "POST",
+            res.path(ns),
+            params=_write_params(manager, dry_run),
+            body=_sendable(obj),
         )
         return _object(made)
 
@@ -131,7 +135,7 @@ class Client:
             "PUT",
             res.path(ns, name, subresource),
             params=_write_params(manager, False),
-            body=obj,
+            body=_sendable(obj),
         )
         return _object(made)
 
@@ -146,8 +150,6 @@ class Client:
     ) -> Object:
         """Server-side apply: after it the object has the fields of `obj`, and those we no longer name are gone."""
         res, ns, name = await self._locate(obj)
-        if "managedFields" in (obj.get("metadata") or {}):
-            obj = {**obj, "metadata": {k: v for k, v in obj["metadata"].items() if k != "managedFields"}}
         params = _write_params(manager, dry_run)
         params["force"] = "true" if force else "false"
         made = await self.transport.json(
@@ -155,7 +157,7 @@ class Client:
             "PATCH",
             res.path(ns, name, subresource),
             params=params,
-            body=obj,
+            body=_sendable(obj),
             content_type="application/apply-patch+yaml",
             repeatable=True,
         )
@@ -302,6 +304,14 @@ class Client:
 
     def _path_call(self, method: str, path: str) -> Call:
         return Call(method.lower(), path, server=self.server)
+
+
+def _sendable(obj: Object) -> Object:
+    """An object without the server's own bookkeeping, which a cache may have shortened; the server keeps its copy."""
+    meta = obj.get("metadata") or {}
+    if "managedFields" not in meta:
+        return obj
+    return {**obj, "metadata": {k: v for k, v in meta.items() if k != "managedFields"}}
 
 
 def _write_params(manager: str, dry_run: bool) -> dict[str, str]:

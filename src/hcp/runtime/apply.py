@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import OrderedDict
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -17,10 +18,19 @@ Object = dict[str, Any]
 APPLIED = metrics.Counter("hcp_apply_total", "Wanted objects, by kind and result.", ["kind", "result"])
 _MAX_REMEMBERED = 20_000
 
-# Some objects never look as they were sent: a field the server prunes, a value it rewrites. For those we remember
-# what we sent and what came of it, and write again only when one of the two is different.
+
+@dataclass(slots=True)
+class _Known:
+    """The last time an object was found, or made, as wanted."""
+
+    wanted: bytes  # digest of what we wanted
+    version: str  # the live object then: the same version needs no second look
+    # Some objects never look as they were sent, because the server rewrites a value: then what came of it.
+    outcome: bytes | None = None
+
+
 _Key = tuple[str, str, str, str, str]
-_odd: WeakKeyDictionary[Client, OrderedDict[_Key, tuple[str, str]]] = WeakKeyDictionary()
+_memory: WeakKeyDictionary[Client, OrderedDict[_Key, _Known]] = WeakKeyDictionary()
 
 
 async def apply_if_changed(
@@ -37,13 +47,16 @@ async def apply_if_changed(
     """
     desired = compare.normal(obj)
     live = await _live(client, informer, desired)
-    if live is not None and _settled(client, desired, live, manager, subresource):
-        APPLIED.inc(kind=str(obj.get("kind")), result="unchanged")
+    key, wanted = _key(desired, manager, subresource), _digest(desired)
+    memory = _memory.setdefault(client, OrderedDict())
+    if live is not None and _settled(memory.get(key), wanted, desired, live, manager, subresource):
+        APPLIED.inc(kind=key[0], result="unchanged")
+        _remember(memory, key, wanted, live)
         return live
     made = await client.apply(desired, manager=manager, subresource=subresource)
-    APPLIED.inc(kind=str(obj.get("kind")), result="written")
-    if not compare.is_applied(desired, made, manager, subresource):
-        _remember(client, desired, made, manager, subresource)
+    APPLIED.inc(kind=key[0], result="written")
+    odd = not compare.is_applied(desired, made, manager, subresource)
+    _remember(memory, key, wanted, made, _digest(compare.project(desired, made)) if odd else None)
     if informer is not None:
         informer.observe(made)
     return made
@@ -59,33 +72,41 @@ async def _live(client: Client, informer: Informer | None, desired: Object) -> O
     return await client.get_or_none(await client.resource_for(desired), name, ns)
 
 
-def _settled(client: Client, desired: Object, live: Object, manager: str, subresource: str | None) -> bool:
-    if compare.is_applied(desired, live, manager, subresource):
-        return True
-    known = _odd.get(client)
-    if known is None:
-        return False
-    remembered = known.get(_key(desired, manager, subresource))
-    return remembered is not None and remembered == (_digest(desired), _seen(desired, live))
+def _settled(
+    known: _Known | None, wanted: bytes, desired: Object, live: Object, manager: str, subresource: str | None
+) -> bool:
+    if known is not None and known.wanted == wanted:
+        if known.version == _version(live):
+            return True
+        if known.outcome is not None and known.outcome == _digest(compare.project(desired, live)):
+            return True
+    return compare.is_applied(desired, live, manager, subresource)
 
 
-def _remember(client: Client, desired: Object, made: Object, manager: str, subresource: str | None) -> None:
-    known = _odd.setdefault(client, OrderedDict())
-    known[_key(desired, manager, subresource)] = (_digest(desired), _seen(desired, made))
-    while len(known) > _MAX_REMEMBERED:
-        known.popitem(last=False)
+def _remember(
+    memory: OrderedDict[_Key, _Known], key: _Key, wanted: bytes, live: Object, outcome: bytes | None = None
+) -> None:
+    known = memory.get(key)
+    if known is not None and known.wanted == wanted and outcome is None:
+        known.version = _version(live)
+        return
+    memory[key] = _Known(wanted, _version(live), outcome)
+    memory.move_to_end(key)
+    while len(memory) > _MAX_REMEMBERED:
+        memory.popitem(last=False)
 
 
 def _key(desired: Object, manager: str, subresource: str | None) -> _Key:
     meta = desired["metadata"]
-    kind = f"{desired.get('apiVersion')}/{desired.get('kind')}"
-    return kind, str(meta.get("namespace") or ""), str(meta["name"]), manager, subresource or ""
+    kind = str(desired.get("kind"))
+    place = f"{desired.get('apiVersion')} {meta.get('namespace') or ''}"
+    return kind, place, str(meta["name"]), manager, subresource or ""
 
 
-def _seen(desired: Object, live: Object) -> str:
-    uid = (live.get("metadata") or {}).get("uid", "")
-    return f"{uid}/{_digest(compare.project(desired, live))}"
+def _version(live: Object) -> str:
+    meta = live.get("metadata") or {}
+    return f"{meta.get('uid')}/{meta.get('resourceVersion')}"
 
 
-def _digest(value: Any) -> str:
-    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":"), default=str).encode()).hexdigest()
+def _digest(value: Any) -> bytes:
+    return hashlib.sha256(json.dumps(value, separators=(",", ":"), default=str).encode()).digest()

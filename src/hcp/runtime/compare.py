@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 from hcp.runtime import quantity
@@ -57,7 +58,7 @@ def is_applied(desired: Mapping[str, Any], live: Mapping[str, Any], manager: str
 
 def project(desired: Any, live: Any) -> Any:
     """The part of `live` that `desired` speaks about."""
-    if isinstance(desired, Mapping) and isinstance(live, Mapping):
+    if isinstance(desired, dict) and isinstance(live, dict):
         return {k: project(v, live.get(k)) for k, v in desired.items()}
     if isinstance(desired, list) and isinstance(live, list) and len(desired) == len(live):
         return [project(d, v) for d, v in zip(desired, live, strict=True)]
@@ -72,6 +73,8 @@ def _owned_fields(live: Mapping[str, Any], manager: str, subresource: str | None
             and entry.get("subresource", "") == (subresource or "")
         ):
             fields = entry.get("fieldsV1")
+            if isinstance(fields, str):  # as a cache keeps it
+                fields = json.loads(fields)
             return fields if isinstance(fields, Mapping) else None
     return None
 
@@ -89,10 +92,10 @@ def _content(desired: Mapping[str, Any], subresource: str | None) -> Object:
 def _same(desired: Any, live: Any, owned: Mapping[str, Any], key: str, amounts: bool) -> bool:
     if not owned:
         return _covers(desired, live, key, amounts)
-    if isinstance(desired, Mapping):
-        return isinstance(live, Mapping) and _same_map(desired, live, owned, key, amounts)
-    if isinstance(desired, Sequence) and not isinstance(desired, str):
-        return isinstance(live, list) and _same_list(list(desired), live, owned)
+    if isinstance(desired, dict):
+        return isinstance(live, dict) and _same_map(desired, live, owned, key, amounts)
+    if isinstance(desired, list):
+        return isinstance(live, list) and _same_list(desired, live, owned)
     return _equal(desired, live, key, amounts)
 
 
@@ -115,36 +118,50 @@ def _same_list(desired: list[Any], live: list[Any], owned: Mapping[str, Any]) ->
     marks = [m for m in owned if m != "."]
     if len(marks) != len(desired):
         return False
+    wanted_index = have_index = _Index([])
     for mark in marks:
+        value = _value_of(mark)
         if mark.startswith("k:"):
-            keys = json.loads(mark[2:])
-            wanted = _find(desired, keys, absent_ok=True)
-            have = _find(live, keys, absent_ok=False)
+            if wanted_index.names != value.keys():
+                wanted_index, have_index = _Index(desired, value.keys()), _Index(live, value.keys())
+            wanted, have = wanted_index.find(value) or _find(desired, value), have_index.find(value)
             if wanted is None or have is None or not _same(wanted, have, owned[mark], "", False):
                 return False
-        elif mark.startswith("v:"):
-            value = json.loads(mark[2:])
-            if value not in desired or value not in live:
-                return False
-        else:
+        elif not mark.startswith("v:") or value not in desired or value not in live:
             return False
     return True
 
 
-def _find(items: list[Any], keys: Mapping[str, Any], *, absent_ok: bool) -> Any:
-    """The item of a keyed list; a wanted item may leave out a key that has a default."""
+class _Index:
+    """Items of a keyed list by their keys."""
+
+    def __init__(self, items: list[Any], names: Iterable[str] = ()) -> None:
+        self.names = set(names)
+        self._order = sorted(self.names)
+        self._items = {tuple(i.get(n) for n in self._order): i for i in items if isinstance(i, dict)}
+
+    def find(self, keys: Mapping[str, Any]) -> Any:
+        return self._items.get(tuple(keys[n] for n in self._order))
+
+
+@lru_cache(maxsize=8192)
+def _value_of(mark: str) -> Any:
+    """The keys or the value in a mark of a list item; the same few marks come again and again."""
+    return json.loads(mark[2:])
+
+
+def _find(items: list[Any], keys: Mapping[str, Any]) -> Any:
+    """A wanted item that leaves out a key which has a default."""
     for item in items:
-        if isinstance(item, Mapping) and all(
-            item[k] == v if item.get(k) is not None else absent_ok for k, v in keys.items()
-        ):
+        if isinstance(item, dict) and all(item.get(k) in (None, v) for k, v in keys.items()):
             return item
     return None
 
 
 def _covers(desired: Any, live: Any, key: str, amounts: bool) -> bool:
     """Whether a value owned as a whole is there; the server may have added defaults inside."""
-    if isinstance(desired, Mapping):
-        if not isinstance(live, Mapping):
+    if isinstance(desired, dict):
+        if not isinstance(live, dict):
             return _empty(desired) and _empty(live)
         below = amounts or key in _AMOUNTS
         return all(_covers(v, live.get(k), k, below) for k, v in desired.items())
@@ -167,4 +184,4 @@ def _equal(desired: Any, live: Any, key: str, amounts: bool) -> bool:
 
 def _empty(value: Any) -> bool:
     """Values that the server may leave out when it stores an object."""
-    return value is None or value is False or value in ("", 0) or (isinstance(value, Mapping | list) and not value)
+    return not value

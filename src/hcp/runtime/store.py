@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -21,15 +22,23 @@ def key_of(obj: Object) -> str:
 
 
 def slim(obj: Object) -> Object:
-    """Drop the bookkeeping of plain updates: it is often half of an object, and only what was applied is compared."""
+    """Keep of the bookkeeping only what `compare` reads, the applied fields, and that as text.
+
+    As dictionaries it is often half of an object's memory, and an object that did not change is not compared again.
+    """
     meta = obj.get("metadata")
     if meta and "managedFields" in meta:
-        applied = [m for m in meta["managedFields"] if m.get("operation") == "Apply"]
+        applied = [_as_text(m) for m in meta["managedFields"] if m.get("operation") == "Apply"]
         if applied:
             meta["managedFields"] = applied
         else:
             del meta["managedFields"]
     return obj
+
+
+def _as_text(entry: Object) -> Object:
+    fields = entry.get("fieldsV1")
+    return {**entry, "fieldsV1": json.dumps(fields, separators=(",", ":"))} if isinstance(fields, dict) else entry
 
 
 class Store:

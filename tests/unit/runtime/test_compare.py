@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from hcp.runtime import quantity
 from hcp.runtime.compare import is_applied, normal, project
+from hcp.runtime.store import slim
 
 DESIRED: dict[str, Any] = {
     "apiVersion": "apps/v1",
@@ -69,6 +70,10 @@ def live() -> dict[str, Any]:
 
 def test_defaults_and_other_writers_are_no_difference() -> None:
     assert is_applied(DESIRED, live(), "hcp", None)
+
+
+def test_the_record_is_read_as_a_cache_keeps_it() -> None:
+    assert is_applied(DESIRED, slim(live()), "hcp", None)
 
 
 def test_without_our_record_nothing_is_applied() -> None:

@@ -53,9 +53,11 @@ def test_only_the_record_of_applied_fields_is_kept() -> None:
     one = obj("a")
     one["metadata"]["managedFields"] = [
         {"manager": "kubelet", "operation": "Update"},
-        {"manager": "hcp", "operation": "Apply"},
+        {"manager": "hcp", "operation": "Apply", "fieldsV1": {"f:spec": {}}},
     ]
-    assert slim(one)["metadata"]["managedFields"] == [{"manager": "hcp", "operation": "Apply"}]
+    kept = [{"manager": "hcp", "operation": "Apply", "fieldsV1": '{"f:spec":{}}'}]
+    assert slim(one)["metadata"]["managedFields"] == kept
+    assert slim(one)["metadata"]["managedFields"] == kept
     two = obj("b")
     two["metadata"]["managedFields"] = [{"manager": "kubelet", "operation": "Update"}]
     assert "managedFields" not in slim(two)["metadata"]
