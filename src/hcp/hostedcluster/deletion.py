@@ -49,7 +49,7 @@ async def delete(client: Client, cache: Cache, cluster: Object, now: dt.datetime
         log.info("deleting", extra={"key": f"{ns}/{name}", "waiting_for": waiting})
         await _tell(client, cluster, c.WAITING_FOR_AVAILABLE, f"Waiting until {waiting} is gone", now)
         return Result(CHECK_AGAIN)
-    await _user_secrets(client, cache, ns, hosted)
+    await _user_secrets(client, cache, ns, hosted, infra_id)
     if (left := await _grace(client, cluster, now)) > 0:
         return Result(left)
     await _release(client, cluster)
@@ -93,22 +93,30 @@ async def _hosted_namespace(client: Client, cache: Cache, cluster: Object, hoste
     if live is None:
         return ""
     keep = (cluster["metadata"].get("annotations") or {}).get(names.ANNOTATION_SKIP_DELETE_NAMESPACE) == "true"
+    if live["metadata"].get("deletionTimestamp") and not keep:
+        return f"namespace {hosted}"
     await asyncio.gather(
         *(client.delete(DEPLOYMENTS, n, hosted, propagation="Background", missing_ok=True) for n in WORKLOADS)
     )
     await client.delete(HOSTEDCONTROLPLANES, cluster["metadata"]["name"], hosted, missing_ok=True)
     if keep:
         return ""
-    if not live["metadata"].get("deletionTimestamp"):
-        await client.delete(NAMESPACES, hosted, uid=live["metadata"]["uid"], missing_ok=True)
+    await client.delete(NAMESPACES, hosted, uid=live["metadata"]["uid"], missing_ok=True)
     return f"namespace {hosted}"
 
 
-async def _user_secrets(client: Client, cache: Cache, ns: str, hosted: str) -> None:
-    """What we put beside the HostedCluster; the garbage collector would do it too, but later."""
-    for secret in cache.list(SECRETS, ns):
-        if (secret["metadata"].get("labels") or {}).get(names.LABEL_CONTROL_PLANE_NAMESPACE) == hosted:
-            await client.delete(SECRETS, secret["metadata"]["name"], ns, missing_ok=True)
+async def _user_secrets(client: Client, cache: Cache, ns: str, hosted: str, infra_id: str) -> None:
+    """What we put beside the HostedCluster, and what the command line made for it and marked as its own."""
+    found = [
+        s
+        for s in cache.list(SECRETS, ns)
+        if (s["metadata"].get("labels") or {}).get(names.LABEL_CONTROL_PLANE_NAMESPACE) == hosted
+    ]
+    if infra_id:
+        marks = f"{names.LABEL_SAFE_TO_DELETE}=true,{names.LABEL_AUTO_CREATED}={infra_id}"
+        found += await client.list(SECRETS, ns, labels=marks)
+    for name in {s["metadata"]["name"] for s in found}:
+        await client.delete(SECRETS, name, ns, missing_ok=True)
 
 
 async def _grace(client: Client, cluster: Object, now: dt.datetime) -> float:

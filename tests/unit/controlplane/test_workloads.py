@@ -1,0 +1,124 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from tests.unit.controlplane.sample import params, secrets_and_config_maps, workloads
+
+from hcp.api import names
+from hcp.controlplane.meta import CONFIG_HASH
+from hcp.errors import HcpError
+
+KINDS = [params(), params(highly_available=True)]
+
+
+def pods(p: Any) -> list[tuple[str, dict[str, Any]]]:
+    return [(w["metadata"]["name"], w["spec"]["template"]) for w in workloads(p)]
+
+
+@pytest.mark.parametrize("p", KINDS)
+def test_every_pod_meets_restricted_pod_security(p: Any) -> None:
+    for name, template in pods(p):
+        spec = template["spec"]
+        assert spec["automountServiceAccountToken"] is False, name
+        security = spec["securityContext"]
+        assert security["runAsNonRoot"] is True
+        assert security["runAsUser"] == security["fsGroup"] == 1003
+        assert security["seccompProfile"] == {"type": "RuntimeDefault"}
+        for container in spec["containers"]:
+            own = container["securityContext"]
+            assert own["allowPrivilegeEscalation"] is False
+            assert own["capabilities"] == {"drop": ["ALL"]}
+            assert own["readOnlyRootFilesystem"] is True
+        assert all("hostPath" not in v for v in spec["volumes"])
+
+
+@pytest.mark.parametrize("p", KINDS)
+def test_startup_and_readiness_are_asked_every_second_where_it_counts(p: Any) -> None:
+    for name, template in pods(p):
+        for container in template["spec"]["containers"]:
+            assert container["startupProbe"]["periodSeconds"] == 1, name
+            assert "livenessProbe" in container
+
+
+@pytest.mark.parametrize("p", KINDS)
+def test_pods_mount_only_what_is_made(p: Any) -> None:
+    made = {(m["kind"], m["metadata"]["name"]) for m in secrets_and_config_maps(p)}
+    for name, template in pods(p):
+        spec = template["spec"]
+        volumes = {v["name"]: v for v in spec["volumes"]} | {"data": {}}
+        for volume in volumes.values():
+            if "secret" in volume:
+                assert ("Secret", volume["secret"]["secretName"]) in made, name
+            if "configMap" in volume:
+                assert ("ConfigMap", volume["configMap"]["name"]) in made, name
+        for container in spec["containers"]:
+            assert {m["name"] for m in container["volumeMounts"]} <= volumes.keys()
+
+
+@pytest.mark.parametrize("p", KINDS)
+def test_every_container_has_requests_and_no_limits(p: Any) -> None:
+    for _, template in pods(p):
+        for container in template["spec"]["containers"]:
+            assert set(container["resources"]) == {"requests"}
+            assert set(container["resources"]["requests"]) == {"cpu", "memory"}
+
+
+def test_availability_decides_replicas_and_spreading() -> None:
+    single, high = (workloads(p) for p in KINDS)
+    assert [w["spec"]["replicas"] for w in single] == [1, 1, 1, 1]
+    assert [w["spec"]["replicas"] for w in high] == [3, 3, 2, 2]
+    for workload in high:
+        affinity = workload["spec"]["template"]["spec"]["affinity"]
+        assert "requiredDuringSchedulingIgnoredDuringExecution" not in affinity["podAntiAffinity"]
+
+
+def test_placement_and_labels_of_the_user_reach_every_pod() -> None:
+    p = params(
+        node_selector={"zone": "a"},
+        tolerations=({"key": "cp", "operator": "Exists"},),
+        labels={"team": "x", "app": "never"},
+    )
+    for name, template in pods(p):
+        assert template["spec"]["nodeSelector"] == {"zone": "a"}
+        assert {"key": "cp", "operator": "Exists"} in template["spec"]["tolerations"]
+        assert template["metadata"]["labels"]["team"] == "x"
+        assert template["metadata"]["labels"]["app"] == name
+
+
+def test_annotations_change_priority_requests_and_memory_settings() -> None:
+    p = params(
+        annotations={
+            names.ANNOTATION_ETCD_PRIORITY: "mine",
+            f"{names.ANNOTATION_RESOURCE_OVERRIDE_PREFIX}kube-apiserver.kube-apiserver": "cpu=2,memory=3Gi",
+            names.ANNOTATION_KAS_GOGC: "77",
+            names.ANNOTATION_KAS_GOMEMLIMIT: "300MiB",
+        }
+    )
+    etcd, api, *_ = workloads(p)
+    assert etcd["spec"]["template"]["spec"]["priorityClassName"] == "mine"
+    main = api["spec"]["template"]["spec"]["containers"][0]
+    assert main["resources"]["requests"] == {"cpu": "2", "memory": "3Gi"}
+    env = {e["name"]: e["value"] for e in main["env"]}
+    assert (env["GOGC"], env["GOMEMLIMIT"]) == ("77", "300MiB")
+
+
+def test_a_release_without_konnectivity_gets_no_sidecar_and_one_without_etcd_is_refused() -> None:
+    images = {k: v for k, v in params().images.items() if k != "konnectivity-server"}
+    api = workloads(params(images=images))[1]
+    assert [c["name"] for c in api["spec"]["template"]["spec"]["containers"]] == ["kube-apiserver"]
+    with pytest.raises(HcpError, match="no image for etcd"):
+        workloads(params(images={}))
+
+
+def test_templates_carry_the_hash_of_what_they_mount() -> None:
+    for _, template in pods(params()):
+        assert template["metadata"]["annotations"][CONFIG_HASH] == "h"
+
+
+def test_etcd_keeps_its_volume() -> None:
+    stateful = workloads(params(etcd_size="3Gi", etcd_storage_class="fast"))[0]["spec"]
+    assert stateful["persistentVolumeClaimRetentionPolicy"] == {"whenDeleted": "Retain", "whenScaled": "Retain"}
+    claim = stateful["volumeClaimTemplates"][0]["spec"]
+    assert claim["storageClassName"] == "fast"
+    assert claim["resources"]["requests"]["storage"] == "3Gi"
