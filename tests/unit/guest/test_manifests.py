@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.unit.controlplane.sample import IMAGES, params
+
+from hcp.guest import manifests
+from hcp.guest.objects import GuestParams
+from hcp.guest.observe import waiting
+
+
+def guest(**changes: Any) -> GuestParams:
+    base: dict[str, Any] = {"images": IMAGES, "own_network": True, "highly_available": False}
+    return GuestParams(params(), **(base | changes))
+
+
+def names(g: GuestParams) -> set[tuple[str, str]]:
+    return {(m["kind"], m["metadata"]["name"]) for m in manifests.objects(g)}
+
+
+def test_everything_for_the_first_node_is_there() -> None:
+    found = names(guest())
+    for part in ("konnectivity-agent", "kube-proxy", "kube-flannel"):
+        assert ("DaemonSet", part) in found
+    assert ("Deployment", "coredns") in found
+    assert ("Service", "kube-dns") in found
+    assert ("ClusterRoleBinding", "hcp:node-bootstrapper") in found
+
+
+def test_another_network_installs_none() -> None:
+    assert not {n for n in names(guest(own_network=False)) if "flannel" in n[1]}
+
+
+def test_what_the_release_lacks_is_not_deployed() -> None:
+    few = {k: v for k, v in IMAGES.items() if k not in ("flannel", "coredns")}
+    assert not {n for n in names(guest(images=few)) if n[1] in ("coredns", "kube-flannel", "kube-dns")}
+
+
+def test_nodes_reach_the_api_by_the_advertise_address() -> None:
+    objects = manifests.objects(guest())
+    (slice_,) = [m for m in objects if m["kind"] == "EndpointSlice"]
+    assert slice_["endpoints"][0]["addresses"] == ["172.20.0.1"]
+    assert slice_["metadata"]["labels"]["kubernetes.io/service-name"] == "kubernetes"
+    text = json.dumps(objects)
+    assert "https://172.20.0.1:6443" in text
+
+
+def test_the_guest_holds_no_management_credential() -> None:
+    text = json.dumps(manifests.objects(guest()))
+    assert "clusters-demo" not in text
+
+
+def test_dns_has_its_fixed_address_and_the_wanted_replicas() -> None:
+    for high, replicas in ((False, 1), (True, 2)):
+        objects = {(m["kind"], m["metadata"]["name"]): m for m in manifests.objects(guest(highly_available=high))}
+        assert objects[("Service", "kube-dns")]["spec"]["clusterIP"] == "172.31.0.10"
+        assert objects[("Deployment", "coredns")]["spec"]["replicas"] == replicas
+
+
+def test_rendering_is_stable() -> None:
+    assert manifests.objects(guest()) == manifests.objects(guest())
+
+
+def test_waiting_names_what_is_late() -> None:
+    wanted = [("DaemonSet", "kube-proxy"), ("Deployment", "coredns")]
+    proxy = {
+        "metadata": {"name": "kube-proxy", "generation": 1},
+        "status": {"observedGeneration": 1, "desiredNumberScheduled": 2, "numberAvailable": 1},
+    }
+    dns = {
+        "metadata": {"name": "coredns", "generation": 1},
+        "status": {"observedGeneration": 1, "conditions": [{"type": "Available", "status": "True"}]},
+    }
+    assert waiting(wanted, [proxy], [dns], 0) == ("a ready node",)
+    assert waiting(wanted, [proxy], [dns], 1) == ("DaemonSet kube-proxy",)
+    proxy["status"]["numberAvailable"] = 2  # type: ignore[index]
+    assert waiting(wanted, [proxy], [dns], 2) == ()

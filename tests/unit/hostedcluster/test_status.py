@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+from tests.unit.hostedcluster.sample import cluster, deployment, etcd
+
+from hcp.controlplane.params import Endpoint
+from hcp.hostedcluster import projected_status, status
+from hcp.hostedcluster.observed import GuestState, Observed, ReleaseState
+from hcp.hostedcluster.pause import Pause
+from hcp.runtime.conditions import get_condition
+
+NOW, LATER = "2026-01-01T00:00:10Z", "2026-01-01T00:01:00Z"
+PARTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
+
+
+def healthy(**changes: Any) -> Observed:
+    seen = Observed(
+        release=ReleaseState(version="1.36.3", image="registry.example/release:1", arch="AMD64"),
+        api_endpoint=Endpoint("10.88.0.65", 6443),
+        etcd=etcd(),
+        deployments={n: deployment(n) for n in PARTS},
+        api_health="",
+        kubeconfig="demo-admin-kubeconfig",
+        guest=GuestState(reachable=True, waiting=("a ready node",)),
+    )
+    for name, value in changes.items():
+        setattr(seen, name, value)
+    return seen
+
+
+def verdict(result: dict[str, Any], kind: str) -> tuple[str, str]:
+    found = get_condition(result["conditions"], kind)
+    assert found is not None, kind
+    return found["status"], found["reason"]
+
+
+def message(result: dict[str, Any], kind: str) -> str:
+    return str((get_condition(result["conditions"], kind) or {})["message"])
+
+
+def test_a_healthy_cluster_is_available() -> None:
+    result = status.compute(cluster(), healthy(), NOW)
+    assert verdict(result, "Available") == ("True", "AsExpected")
+    assert message(result, "Available") == "The hosted control plane is available"
+    assert result["controlPlaneEndpoint"] == {"host": "10.88.0.65", "port": 6443}
+    assert result["kubeconfig"] == {"name": "demo-admin-kubeconfig"}
+    assert "kubeadminPassword" not in result
+    assert result["payloadArch"] == "AMD64"
+
+
+def test_equal_facts_give_an_equal_status_whatever_the_time() -> None:
+    made = cluster()
+    made["status"] = status.compute(made, healthy(), NOW)
+    assert status.patch(made["status"], status.compute(made, healthy(), LATER)) is None
+
+
+def test_without_nodes_the_version_stays_partial_and_says_why() -> None:
+    result = status.compute(cluster(), healthy(), NOW)
+    assert result["version"]["history"][0]["state"] == "Partial"
+    assert result["controlPlaneVersion"]["history"][0]["state"] == "Completed"
+    assert verdict(result, "Progressing") == ("True", "Progressing")
+    assert "no nodes" in message(result, "Progressing")
+
+
+def test_with_everything_running_in_the_guest_the_version_is_completed() -> None:
+    seen = healthy(guest=GuestState(reachable=True, nodes=2, ready_nodes=2))
+    result = status.compute(cluster(), seen, NOW)
+    assert result["version"]["history"][0] | {"startedTime": "", "completionTime": ""} == {
+        "state": "Completed",
+        "startedTime": "",
+        "completionTime": "",
+        "version": "1.36.3",
+        "image": "registry.example/release:1",
+        "verified": False,
+    }
+    assert verdict(result, "Progressing") == ("False", "AsExpected")
+
+
+def test_availability_is_decided_in_order() -> None:
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"waiting_for": ["no address"]}, "WaitingOnInfrastructureReady"),
+        ({"etcd": None}, "StatefulSetNotFound"),
+        ({"etcd": etcd(0)}, "EtcdWaitingForQuorum"),
+        ({"deployments": {}}, "NotFound"),
+        ({"kubeconfig": ""}, "KubeconfigWaitingForCreate"),
+        ({"api_health": None}, "WaitingForAvailable"),
+        ({"api_health": "refused"}, "KASLoadBalancerNotReachable"),
+        ({"deployments": {PARTS[0]: deployment(PARTS[0])}}, "WaitingForAvailable"),
+        ({"config_problems": ["bad"], "etcd": None}, "InvalidConfiguration"),
+        ({"unsupported": ["bad"], "etcd": None}, "UnsupportedHostedCluster"),
+        ({"release": ReleaseState(reason="InvalidImage", problem="no such image"), "etcd": None}, "InvalidImage"),
+    ]
+    for changes, reason in cases:
+        result = status.compute(cluster(), healthy(**changes), NOW)
+        assert verdict(result, "Available") == ("False", reason), changes
+
+
+def test_a_lost_controller_does_not_make_an_available_cluster_unavailable() -> None:
+    made = cluster()
+    made["status"] = status.compute(made, healthy(), NOW)
+    parts = {n: deployment(n, available=n != PARTS[1]) for n in PARTS}
+    result = status.compute(made, healthy(deployments=parts), LATER)
+    assert verdict(result, "Available") == ("True", "AsExpected")
+    assert verdict(result, "Degraded") == ("True", "UnavailableReplicas")
+
+
+def test_a_broken_release_keeps_what_runs() -> None:
+    made = cluster()
+    made["status"] = status.compute(made, healthy(), NOW)
+    broken = healthy(release=ReleaseState(reason="InvalidImage", problem="registry is gone"))
+    result = status.compute(made, broken, LATER)
+    assert verdict(result, "Available") == ("True", "AsExpected")
+    assert verdict(result, "ValidReleaseImage") == ("False", "InvalidImage")
+    assert verdict(result, "Progressing") == ("False", "Blocked")
+
+
+def test_etcd_says_why_its_volume_does_not_come() -> None:
+    result = status.compute(cluster(), healthy(etcd=etcd(0), etcd_problem="no default StorageClass"), NOW)
+    assert "no default StorageClass" in message(result, "EtcdAvailable")
+
+
+def test_high_availability_tells_when_it_is_not_spread() -> None:
+    result = status.compute(
+        cluster(controllerAvailabilityPolicy="HighlyAvailable"), healthy(unspread="only 1 node"), NOW
+    )
+    assert verdict(result, status.NOT_SPREAD) == ("False", "TooFewNodes")
+    single = status.compute(cluster(), healthy(), NOW)
+    assert get_condition(single["conditions"], status.NOT_SPREAD) is None
+
+
+def test_a_pause_changes_one_condition_only() -> None:
+    made = cluster()
+    made["status"] = status.compute(made, healthy(), NOW)
+    until = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
+    result = status.compute(made, Observed(pause=Pause(True, until)), LATER)
+    assert verdict(result, "ReconciliationActive") == ("False", "ReconciliationPaused")
+    assert verdict(result, "Available") == ("True", "AsExpected")
+
+
+def test_errors_are_told() -> None:
+    result = status.compute(cluster(), healthy(errors={"cluster-api": "forbidden"}), NOW)
+    assert verdict(result, "ReconciliationSucceeded") == ("False", "ReconciliationError")
+    assert "cluster-api: forbidden" in message(result, "ReconciliationSucceeded")
+
+
+def test_patch_drops_what_is_gone() -> None:
+    assert status.patch({"a": 1, "b": 2}, {"a": 1}) == {"status": {"b": None}}
+    assert status.patch({"a": 1}, {"a": 1}) is None
+
+
+def test_the_projection_never_forgets_that_it_was_initialized() -> None:
+    up = status.compute(cluster(), healthy(), NOW)
+    down = status.compute(cluster(), healthy(api_health="refused"), NOW)
+    first = projected_status.projected({}, up, 0)
+    assert first["initialized"] is first["ready"] is True
+    second = projected_status.projected(first, down, 0)
+    assert (second["ready"], second["initialized"]) == (False, True)
+    assert second["externalManagedControlPlane"] is True

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.unit.hostedcluster.sample import SERVICES, cluster
+
+from hcp.hostedcluster import validation
+
+
+def network(**fields: Any) -> dict[str, Any]:
+    return {"networking": {"clusterNetwork": [{"cidr": "10.132.0.0/14"}], **fields}}
+
+
+def test_a_usual_cluster_has_no_problems() -> None:
+    assert validation.problems(cluster()) == []
+    assert validation.unsupported(cluster()["spec"]) == []
+    assert validation.not_acted_on(cluster()["spec"]) == []
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        (network(serviceNetwork=[{"cidr": "10.133.0.0/16"}]), "overlaps"),
+        (network(serviceNetwork=[{"cidr": "nonsense"}]), "is not a network"),
+        (network(serviceNetwork=[{"cidr": "fd00::/112"}]), "different IP families"),
+        (network(machineNetwork=[{"cidr": "172.31.1.0/24"}]), "overlaps"),
+        (network(apiServer={"advertiseAddress": "10.132.0.1"}), "lies in networking.clusterNetwork"),
+        (network(apiServer={"advertiseAddress": "here"}), "is not an IP address"),
+    ],
+)
+def test_networks(spec: dict[str, Any], text: str) -> None:
+    assert any(text in p for p in validation.problems(cluster(**spec)))
+
+
+def publish(service: str, **strategy: Any) -> dict[str, Any]:
+    kept = [s for s in SERVICES if s["service"] != service]
+    return {"services": [*kept, {"service": service, "servicePublishingStrategy": strategy}]}
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        (publish("APIServer", type="NodePort", nodePort={"address": "1.2.3.4", "port": 80}), "is not between"),
+        (publish("APIServer", type="NodePort", nodePort={"address": "172.31.0.9"}), "lies in networking.service"),
+        (publish("APIServer", type="NodePort", nodePort={}), "without an address"),
+    ],
+)
+def test_services(spec: dict[str, Any], text: str) -> None:
+    assert any(text in p for p in validation.problems(cluster(**spec)))
+
+
+def test_same_host_names_and_missing_routes() -> None:
+    twice = [
+        {"service": s, "servicePublishingStrategy": {"type": "Route", "route": {"hostname": "x.example"}}}
+        for s in ("Konnectivity", "Ignition")
+    ]
+    assert any("same host name" in p for p in validation.problems(cluster(services=twice)))
+    assert any("has no Routes" in p for p in validation.problems(cluster(), has_routes=False))
+
+
+def test_the_older_of_two_clusters_keeps_the_name() -> None:
+    mine = cluster(infraID="x-1")
+    other = copy.deepcopy(mine)
+    other["metadata"] |= {"uid": "uid-0", "namespace": "clusters", "name": "other"}
+    assert any("infraID x-1 is already used" in p for p in validation.problems(mine, [other, mine]))
+    other["metadata"]["creationTimestamp"] = "2027-01-01T00:00:00Z"
+    assert validation.problems(mine, [other, mine]) == []
+
+
+def test_ambiguous_hosted_namespaces() -> None:
+    mine, other = cluster(), cluster()
+    mine["metadata"] |= {"namespace": "a", "name": "b-c"}
+    other["metadata"] |= {"namespace": "a-b", "name": "c", "uid": "uid-0"}
+    assert any("belongs to HostedCluster a-b/c" in p for p in validation.problems(mine, [other]))
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ({"platform": {"type": "AWS"}}, "platform AWS"),
+        ({"etcd": {"managementType": "Unmanaged"}}, "Unmanaged"),
+        ({"secretEncryption": {"type": "kms"}}, "kms"),
+    ],
+)
+def test_unsupported(spec: dict[str, Any], text: str) -> None:
+    assert any(text in p for p in validation.unsupported(cluster(**spec)["spec"]))
+
+
+def test_fields_without_effect_are_named() -> None:
+    spec = cluster(fips=True, channel="stable", configuration={"oauth": {"identityProviders": [{"name": "x"}]}})["spec"]
+    assert validation.not_acted_on(spec) == ["channel", "configuration.oauth", "fips"]
+    assert validation.not_acted_on(cluster(fips=False, configuration={"oauth": {}})["spec"]) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.sampled_from(["10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "x", "fd00::/64"]), max_size=4))
+def test_validation_never_fails_by_itself(networks: list[str]) -> None:
+    lists = [{"cidr": n} for n in networks]
+    validation.problems(cluster(**network(serviceNetwork=lists, machineNetwork=lists)))
