@@ -117,6 +117,8 @@ async def test_a_run_that_failed_before_the_cluster_is_finished_by_the_next(
 
 def _deny(plural: str, namespace: str) -> tuple[dict[str, Any], dict[str, Any]]:
     name = f"deny-{plural}-{namespace}"
+    # Trial runs pass: what is to be seen is a failure after other objects are written.
+    allowed = f"(has(request.dryRun) && request.dryRun) || object.metadata.namespace != '{namespace}'"
     policy = {
         "apiVersion": "admissionregistration.k8s.io/v1",
         "kind": "ValidatingAdmissionPolicy",
@@ -133,7 +135,7 @@ def _deny(plural: str, namespace: str) -> tuple[dict[str, Any], dict[str, Any]]:
                     }
                 ]
             },
-            "validations": [{"expression": f"object.metadata.namespace != '{namespace}'", "message": "not today"}],
+            "validations": [{"expression": allowed, "message": "not today"}],
         },
     }
     binding = {
@@ -290,7 +292,12 @@ async def test_destroy_marks_cloud_resources_and_waits(hcp_cli: Runner, client: 
     assert await names(client, namespace) == set()
 
 
-async def test_what_the_api_refuses_is_shown(hcp_cli: Runner, client: Client, namespace: str) -> None:
-    text = hcp_cli.fails(*hcp_cli.create_words("demo", namespace), "--infra-id", "Not_Valid")
+async def test_what_the_api_refuses_is_shown_before_anything_is_written(
+    hcp_cli: Runner, client: Client, namespace: str
+) -> None:
+    sources = hcp_cli.folder / "sources.yaml"
+    sources.write_text(yaml.safe_dump([{"source": f"quay.io/{number}", "mirrors": ["m"]} for number in range(300)]))
+    text = hcp_cli.fails(*hcp_cli.create_words("demo", namespace), f"--image-content-sources={sources}")
     assert f'failed to apply object "{namespace}/demo"' in text
-    assert "infraID" in text
+    assert "imageContentSources" in text
+    assert await names(client, namespace) == set()

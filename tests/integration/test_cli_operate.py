@@ -16,6 +16,7 @@ import yaml
 from tests.integration.api_server import ApiServer
 from tests.integration.cli_runner import IMAGE, Runner, hcp_cli
 
+from hcp import pki
 from hcp.kube import Client
 from hcp.kube.resources import HOSTEDCLUSTERS, NODEPOOLS, SECRETS
 
@@ -145,7 +146,7 @@ async def test_status_and_lists(hcp_cli: Runner, client: Client, namespace: str)
     lines = hcp_cli.ok("get", "clusters", "-A").out.splitlines()
     assert lines[0].split() == ["NAMESPACE", *COLUMNS]
     assert lines[1].split()[:6] == [namespace, "demo", "1.36.3", "demo-admin-kubeconfig", "Completed", "True"]
-    assert hcp_cli.json("get", "clusters", "demo", "-n", namespace)["items"][0]["kind"] == "HostedCluster"
+    assert hcp_cli.json("get", "clusters", "demo", "-n", namespace)["kind"] == "HostedCluster"
     assert hcp_cli.ok("get", "clusters", "-n", namespace, "-o", "name").out.endswith("/demo\n")
     assert (
         yaml.safe_load(hcp_cli.ok("get", "nodepools", "-n", namespace, "-oyaml").out)["items"][0]["kind"] == "NodePool"
@@ -251,21 +252,45 @@ async def test_upgrades(hcp_cli: Runner, client: Client, namespace: str) -> None
     assert again.out == f"HostedCluster demo is on {NEWER} already\n"
 
 
+def with_user(server: ApiServer, folder: Path, name: str, user: dict[str, Any]) -> str:
+    """The server's kubeconfig with another user in it."""
+    config = yaml.safe_load(server.kubeconfig.read_text())
+    config["users"] = [{"name": entry["name"], "user": user} for entry in config["users"]]
+    (folder / name).write_text(yaml.safe_dump(config))
+    return str(folder / name)
+
+
 def test_bad_clusters_are_told_apart(own_server: ApiServer, tmp_path: Path) -> None:
     runner = Runner(own_server.kubeconfig, tmp_path)
-    assert "hcp install" in runner.fails("get", "clusters")
+    get = ("get", "clusters")
+    assert "hcp install" in runner.fails(*get)
     assert "hcp install" in runner.fails(*runner.create_words("demo", "clusters"))
-    config = yaml.safe_load(own_server.kubeconfig.read_text())
-    nobody = tmp_path / "nobody"
-    nobody.write_text(yaml.safe_dump({**config, "users": [{"name": u["name"], "user": {}} for u in config["users"]]}))
-    text = runner.fails("get", "clusters", "--kubeconfig", str(nobody))
-    assert "does not accept these credentials" in text or "Not allowed" in text
-    assert "does not exist" in runner.fails("get", "clusters", "--kubeconfig", str(tmp_path / "none"))
-    assert 'no context named "nope"' in runner.fails("get", "clusters", "--context", "nope")
+    wrong = with_user(own_server, tmp_path, "wrong", {"token": "wrong"})
+    assert "does not accept these credentials" in runner.fails(*get, "--kubeconfig", wrong)
+    nobody = with_user(own_server, tmp_path, "nobody", {"token": "nobody-token"})
+    text = runner.fails(*get, "--kubeconfig", nobody)
+    assert "Not allowed to list hostedclusters" in text
+    assert "Hint: Ask for a role" in text
+    folder = own_server.directory
+    ca = pki.KeyPair((folder / "ca.crt").read_bytes(), (folder / "ca.key").read_bytes())
+    old = pki.issue(ca, "admin", orgs=("system:masters",), usage="client", days=0)
+    pair = {"client-certificate-data": _b64(old.cert_pem), "client-key-data": _b64(old.key_pem)}
+    text = runner.fails(*get, "--kubeconfig", with_user(own_server, tmp_path, "old", pair))
+    assert "expired" in text
+    assert "Hint: " in text
+    assert "does not exist" in runner.fails(*get, "--kubeconfig", str(tmp_path / "none"))
+    (tmp_path / "broken").write_text("{")
+    assert "not valid YAML" in runner.fails(*get, "--kubeconfig", str(tmp_path / "broken"))
+    assert str(tmp_path) in runner.fails(*get, "--kubeconfig", str(tmp_path))
+    assert 'no context named "nope"' in runner.fails(*get, "--context", "nope")
     own_server.stop()
-    text = runner.fails("get", "clusters")
+    text = runner.fails(*get)
     assert "cannot be reached" in text
     assert "Hint: " in text
+
+
+def _b64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

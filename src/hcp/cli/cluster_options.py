@@ -28,6 +28,10 @@ def cluster_options(call: Call) -> ClusterOptions:
     _names(options)
     options.release_image = call.text("release-image")
     options.infra_id = call.text("infra-id") or names.new_infra_id(options.name)
+    problem = names.label_problem(options.infra_id)
+    if problem:
+        allowed = "lower-case letters, digits and '-', at most 63"
+        raise grammar.refuse("infra-id", options.infra_id, f"it {problem}", allowed)
     options.base_domain = _subdomain(call, "base-domain")
     options.paused_until = _paused_until(call.text("pausedUntil"))
     _control_plane(call, options)
@@ -58,8 +62,9 @@ def _required(call: Call) -> None:
         )
     if call.switch("render-sensitive") and not is_render(call):
         warn("--render-sensitive does nothing without --render")
-    if call.switch("wait") and is_render(call):
-        warn("--wait does nothing with --render")
+    for flag in ("wait", "version-check"):
+        if call.switch(flag) and is_render(call):
+            warn(f"--{flag} does nothing with --render")
 
 
 def _names(options: ClusterOptions) -> None:
@@ -233,7 +238,8 @@ def _files(call: Call, options: ClusterOptions) -> None:
     if call.text("image-content-sources"):
         options.image_content_sources = files.image_content_sources(call.text("image-content-sources"))
     if call.text("infra-kubeconfig-file"):
-        options.infra_kubeconfig, _ = files.kubeconfig("infra-kubeconfig-file", call.text("infra-kubeconfig-file"))
+        path = call.text("infra-kubeconfig-file")
+        options.infra_kubeconfig, _ = files.kubeconfig("infra-kubeconfig-file", path, lenient=is_render(call))
 
 
 def _workers(call: Call, options: ClusterOptions, workers: WorkerOptions) -> WorkerOptions:

@@ -62,10 +62,15 @@ async def _send(client: Client, call: Call, options: ClusterOptions) -> None:
         # Its Secrets stay part of this cluster: one of them may already encrypt data.
         note(f"going on with the unfinished cluster of infrastructure id {earlier}")
         options.infra_id = earlier
-    for obj in objects(options):
-        sent = labelled(obj, options.infra_id)
-        if not await _keep(client, sent, options):
-            await _apply(client, sent)
+    wanted = [labelled(obj, options.infra_id) for obj in objects(options)]
+    for obj in wanted:
+        if not await _keep(client, obj, options):
+            await _apply(client, obj)
+        if obj["kind"] == "Namespace":
+            # The server's own checks of what comes last, before anything else is written.
+            for later in wanted:
+                if later["kind"] in ("HostedCluster", "NodePool"):
+                    await _apply(client, later, dry_run=True)
 
 
 async def _finish(client: Client, options: ClusterOptions, existing: Object) -> None:
@@ -116,18 +121,19 @@ def _holds(secret: Object, key: str) -> bool:
         return False
 
 
-async def _apply(client: Client, obj: Object) -> None:
+async def _apply(client: Client, obj: Object, *, dry_run: bool = False) -> None:
     meta = obj["metadata"]
     where = f"{meta['namespace']}/{meta['name']}" if meta.get("namespace") else meta["name"]
     try:
-        await client.apply(obj, manager=names.CLI_FIELD_MANAGER)
+        await client.apply(obj, manager=names.CLI_FIELD_MANAGER, dry_run=dry_run)
     except ApiError as error:
         raise HcpError(
             f'failed to apply object "{where}"',
             cause=str(error),
             hint=error.hint or "what was sent before stays; run the same command again when the cause is gone",
         ) from None
-    note(f"Applied {obj['kind']} {where}")
+    if not dry_run:
+        note(f"Applied {obj['kind']} {where}")
 
 
 def _next_steps(call: Call, options: ClusterOptions) -> None:

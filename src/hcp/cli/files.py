@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hcp.cli.command import UsageError
+from hcp.cli.terminal import warn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -83,12 +84,16 @@ def ssh_key(path: str) -> bytes:
     return data
 
 
-def kubeconfig(flag: str, path: str) -> tuple[bytes, dict[str, Any]]:
+def kubeconfig(flag: str, path: str, *, lenient: bool = False) -> tuple[bytes, dict[str, Any]]:
+    """A kubeconfig and its contents; `lenient` takes any YAML and only warns, for rendering with placeholders."""
     allowed = "a kubeconfig (YAML with clusters, users and contexts)"
     data = read(flag, path)
     found = _yaml(flag, path, data, allowed)
     if not isinstance(found, dict) or not isinstance(found.get("clusters"), list) or not found["clusters"]:
-        raise refuse(flag, path, "there is no list of clusters in it", allowed)
+        if not lenient:
+            raise refuse(flag, path, "there is no list of clusters in it", allowed)
+        warn(f'the file "{path}" given with --{flag} is no kubeconfig: there is no list of clusters in it')
+        found = {}
     return data, found
 
 

@@ -52,5 +52,5 @@ async def run(call: Call) -> int:
         header.append("RELEASE")
     header = ["NAMESPACE", *header] if everywhere else header
     where = "anywhere" if everywhere else f"in namespace {call.text('namespace')}"
-    show_objects(call.text("output"), found, header, rows, f"no hosted clusters {where}")
+    show_objects(call.text("output"), found, header, rows, f"no hosted clusters {where}", single=bool(call.arg("NAME")))
     return 0

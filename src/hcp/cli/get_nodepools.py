@@ -59,5 +59,5 @@ async def run(call: Call) -> int:
     header = ["NAME", "CLUSTER", "DESIRED NODES", "CURRENT NODES", "VERSION", "READY", "MESSAGE"]
     header = ["NAMESPACE", *header] if everywhere else header
     where = "anywhere" if everywhere else f"in namespace {call.text('namespace')}"
-    show_objects(call.text("output"), found, header, rows, f"no node pools {where}")
+    show_objects(call.text("output"), found, header, rows, f"no node pools {where}", single=bool(call.arg("NAME")))
     return 0

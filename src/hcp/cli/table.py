@@ -11,11 +11,15 @@ from hcp.cli.yamlout import dump
 Object = dict[str, Any]
 
 
-def show_objects(form: str, objects: list[Object], header: list[str], rows: list[list[str]], empty: str) -> None:
-    """`form` is the value of -o; wide and table are the caller's rows already."""
+def show_objects(
+    form: str, objects: list[Object], header: list[str], rows: list[list[str]], empty: str, *, single: bool = False
+) -> None:
+    """`form` is the value of -o; wide and table are the caller's rows already. `single`: one was asked for by name."""
     if form == "name":
         for obj in objects:
             print(f"{obj['kind'].lower()}.{obj['apiVersion'].split('/')[0]}/{obj['metadata']['name']}")
+    elif form in ("yaml", "json") and single:
+        show_data(form, plain(objects[0]))
     elif form in ("yaml", "json"):
         show_data(form, {"apiVersion": "v1", "kind": "List", "items": [plain(obj) for obj in objects]})
     elif not rows:

@@ -90,6 +90,7 @@ CASES = [
     ("node-drain-timeout", "-5m", "duration"),
     ("timeout", "x", "duration"),
     ("node-pool-replicas", "x", "whole number"),
+    ("infra-id", "Not_Valid", "RFC1123"),
     ("ssh-key", "/nowhere", "readable file"),
     ("pull-secret", "/nowhere", "readable file"),
     ("additional-trust-bundle", "/nowhere", "readable file"),
@@ -170,9 +171,15 @@ def test_files_are_checked(tmp_path: Path, flag: str, content: str, words: str) 
 def test_infra_kubeconfig_is_checked(tmp_path: Path) -> None:
     file = tmp_path / "infra"
     file.write_text("users: []")
-    result = render(tmp_path, "--infra-namespace=x", f"--infra-kubeconfig-file={file}")
+    rendered = render(tmp_path, "--infra-namespace=x", f"--infra-kubeconfig-file={file}")
+    assert rendered.code == 0
+    assert "Warning" in rendered.err and "is no kubeconfig" in rendered.err
+    words = ("--name=a", f"--pull-secret={tmp_path / 'pull-secret.json'}", "--infra-namespace=x")
+    result = run("create", "cluster", "kubevirt", *words, f"--infra-kubeconfig-file={file}", "--kubeconfig=/nowhere")
     assert result.code == 1
-    assert "clusters" in result.err
+    assert "there is no list of clusters" in result.err
+    file.write_text("{")
+    assert render(tmp_path, "--infra-namespace=x", f"--infra-kubeconfig-file={file}").code == 1
 
 
 def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
