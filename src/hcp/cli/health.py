@@ -58,9 +58,11 @@ def is_true(obj: Object, kind: str) -> bool:
 def problems(obj: Object) -> list[Object]:
     """Conditions that are not as they should be, in the order the object has them."""
     bad = []
+    empty = (obj.get("spec") or {}).get("replicas") == 0
     for item in (obj.get("status") or {}).get("conditions") or []:
-        kind = item.get("type")
-        if kind in NEUTRAL:
+        kind, reason = item.get("type"), item.get("reason")
+        # A cluster without nodes cannot reach them, and a pool of none has no machines: both as asked for.
+        if kind in NEUTRAL or reason == c.NO_WORKER_NODES or (empty and reason == c.NOT_FOUND):
             continue
         if item.get("status") != ("False" if kind in FINE_WHEN_FALSE else "True"):
             bad.append(item)
@@ -109,7 +111,10 @@ def control_plane_line(cluster: Object) -> str:
     missing = next(((kind, word) for kind, word in PIECES if not is_true(cluster, kind)), None)
     ready = f"{', '.join(up)} ready" if up else "nothing ready yet"
     if missing is None:
-        return "control plane available" + ("" if rolled_out(cluster) else ", rollout not completed")
+        if rolled_out(cluster):
+            return "control plane available"
+        bad = [item for item in problems(cluster) if item.get("type") != c.PROGRESSING] or problems(cluster)
+        return "control plane available, rollout not completed" + (f" ({explain(bad[0])})" if bad else "")
     found = condition(cluster, missing[0])
     why = explain(found) if found else "not reported yet"
     return f"{ready}; {missing[1]} waits ({why})"

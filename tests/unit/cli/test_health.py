@@ -62,6 +62,19 @@ def test_rollout_needs_a_completion_time() -> None:
     assert waiting_for(done, [pool(2, 2)]) == []
 
 
+def test_an_unfinished_rollout_is_explained() -> None:
+    found = cluster(
+        *UP, cond("Progressing", "True", "Progressing"), cond("ReconciliationSucceeded", "False", "X", "no y")
+    )
+    assert health.control_plane_line(found) == "control plane available, rollout not completed (X: no y)"
+
+
+def test_nothing_is_wrong_with_having_no_nodes_when_none_are_wanted() -> None:
+    assert health.problems(pool(0, 0, cond("AllMachinesReady", "False", "NotFound"))) == []
+    assert health.problems(pool(0, 1, cond("AllMachinesReady", "False", "NotFound"))) != []
+    assert health.problems(cluster(cond("DataPlaneConnectionAvailable", "Unknown", "NoWorkerNodesAvailable"))) == []
+
+
 def test_pools() -> None:
     assert health.pool_line(pool(2, 2)) == "node pool demo: 2 of 2 nodes"
     waiting = pool(1, 2, cond("Ready", "False", "WaitingForAvailableMachines", "Minimum availability requires 2"))
