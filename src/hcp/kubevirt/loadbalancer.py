@@ -30,7 +30,9 @@ _COPIED = (
 
 def wanted(service: Mapping[str, Any]) -> bool:
     """Whether a guest Service asks for a load balancer and is not being deleted."""
-    alive = not service["metadata"].get("deletionTimestamp")
+    metadata = service["metadata"]
+    # Where guest and infra are one cluster, our own Services must not be taken for a guest's.
+    alive = not metadata.get("deletionTimestamp") and LABEL_SERVICE not in (metadata.get("labels") or {})
     return alive and (service.get("spec") or {}).get("type") == "LoadBalancer"
 
 

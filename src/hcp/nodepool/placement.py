@@ -82,10 +82,10 @@ async def _size_problem(infra: Infra, block: Mapping[str, Any]) -> str | None:
         nodes = await infra.client.list(NODES)
     except ApiError:
         return None
-    if not nodes:
+    rooms = [room for node in nodes if (room := (node.get("status") or {}).get("allocatable"))]
+    if not rooms:
         return None
-    for node in nodes:
-        room = (node.get("status") or {}).get("allocatable") or {}
+    for room in rooms:
         if (quantity.parse(room.get("memory", "0")) or 0) >= memory and (
             quantity.parse(room.get("cpu", "0")) or 0
         ) >= cores:

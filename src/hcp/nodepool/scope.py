@@ -32,7 +32,7 @@ class ReleaseFacts(Protocol):
 class ReleaseSource(Protocol):
     """Reads releases for a hosted cluster: with its pull secret, its mirrors and its trust."""
 
-    async def __call__(self, cluster: Mapping[str, Any], image: str) -> ReleaseFacts: ...
+    async def __call__(self, cluster: Mapping[str, Any], image: str, /) -> ReleaseFacts: ...
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,190 @@
+"""A hosted cluster's surroundings on a real API server, for tests of what the operator does with node pools."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tests.integration import crds_support
+
+from hcp.kube import Client, load_config
+from hcp.kube import resources as r
+from hcp.kube.errors import NotFound
+from hcp.nodepool.setup import setup
+from hcp.runtime import EventRecorder
+from hcp.runtime.context import Guests, Informers, OperatorContext
+
+Object = dict[str, Any]
+T = TypeVar("T")
+FOREIGN = (
+    r.CAPI_CLUSTERS,
+    r.MACHINES,
+    r.MACHINESETS,
+    r.MACHINEDEPLOYMENTS,
+    r.MACHINEHEALTHCHECKS,
+    r.KUBEVIRTMACHINES,
+    r.KUBEVIRTMACHINETEMPLATES,
+    r.VIRTUALMACHINES,
+    r.VMIS,
+    r.DATAVOLUMES,
+    r.ROUTES,
+)
+
+
+def _open_crd(resource: r.Resource) -> Object:
+    """A kind of another project with the schema left open: what we write is looked at by the test."""
+    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+    version = {
+        "name": resource.version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": schema},
+        "subresources": {"status": {}},
+    }
+    names = {"plural": resource.plural, "singular": resource.kind.lower(), "kind": resource.kind}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": resource.full_name},
+        "spec": {"group": resource.group, "names": names, "scope": "Namespaced", "versions": [version]},
+    }
+
+
+async def prepare(client: Client) -> None:
+    """All kinds, and the operator's namespace."""
+    await crds_support.install(client)
+    await crds_support.install(client, [_open_crd(resource) for resource in FOREIGN])
+    await client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "hypershift"}})
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A release as a node pool sees it."""
+
+    version: str = "1.36.3"
+    components: Mapping[str, str] = field(
+        default_factory=lambda: {"pause": "r.test/pause@sha256:1", "haproxy": "r.test/haproxy@sha256:2"}
+    )
+    boot_disk: str | None = "r.test/disk@sha256:3"
+
+
+RELEASES = {
+    "r.test/release:1.36.3": Facts(),
+    "r.test/release:1.36.4": Facts("1.36.4", boot_disk="r.test/disk@sha256:4"),
+    "r.test/release:1.37.0": Facts("1.37.0"),
+}
+
+
+async def release(_cluster: Mapping[str, Any], image: str) -> Facts:
+    return RELEASES[image]
+
+
+def data(**values: str) -> dict[str, str]:
+    return {
+        key.replace("__", ".").replace("_", "-"): base64.b64encode(v.encode()).decode() for key, v in values.items()
+    }
+
+
+async def hosted_cluster(client: Client, namespace: str, kubeconfig: Path) -> Object:
+    """A HostedCluster whose control plane answers: here its API is the test's own server."""
+    hosted = f"{namespace}-demo"
+    made = await client.create(
+        crds_support.changed(crds_support.rendered_cluster(namespace), "spec.release.image", "r.test/release:1.36.3")
+    )
+    ready = {"type": "KubeAPIServerAvailable", "status": "True", "reason": "AsExpected", "message": ""}
+    status = {
+        "ignitionEndpoint": "ignition.example.com",
+        "controlPlaneEndpoint": {"host": "api.example.com", "port": 6443},
+        "conditions": [{**ready, "lastTransitionTime": "2026-01-01T00:00:00Z"}],
+    }
+    await client.patch(r.HOSTEDCLUSTERS, "demo", namespace, {"status": status}, subresource="status")
+    await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": hosted}})
+    for item in (
+        _secret("demo-pull-secret", namespace, data(__dockerconfigjson='{"auths":{}}')),
+        _secret("bootstrap-kubeconfig", hosted, data(kubeconfig="kind: Config")),
+        _secret("admin-kubeconfig", hosted, data(kubeconfig=kubeconfig.read_text())),
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "kubelet-client-ca", "namespace": hosted},
+            "data": {"ca.crt": "PEM"},
+        },
+    ):
+        await client.create(item)
+    return made
+
+
+async def clean(client: Client, namespace: str) -> None:
+    """Take pools and cluster away without an operator, so that later tests' operators do not work on them."""
+    for resource in (r.NODEPOOLS, r.HOSTEDCLUSTERS):
+        for item in await client.list(resource, namespace):
+            name = item["metadata"]["name"]
+            with contextlib.suppress(NotFound):
+                await client.patch(resource, name, namespace, {"metadata": {"finalizers": None}})
+                await client.delete(resource, name, namespace)
+
+
+def _secret(name: str, namespace: str, content: Mapping[str, str]) -> Object:
+    metadata = {"name": name, "namespace": namespace}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": dict(content)}
+
+
+def node_pool(namespace: str, name: str = "demo", **spec: Any) -> Object:
+    made = crds_support.changed(
+        crds_support.rendered_pool(namespace, name), "spec.release.image", "r.test/release:1.36.3"
+    )
+    made["spec"].update(spec)
+    return made
+
+
+@contextlib.asynccontextmanager
+async def running_operator(kubeconfig: Path) -> AsyncIterator[list[tuple[str, str]]]:
+    """The node pool controllers on this server; gives the list of writes they make."""
+    writes: list[tuple[str, str]] = []
+
+    def observer(verb: str, target: str, _status: int, _seconds: float) -> None:
+        if verb not in ("get", "list", "watch") and "events" not in target:
+            writes.append((verb, target))
+
+    async with Client(load_config(kubeconfig), observer=observer) as client:
+        ctx = OperatorContext(client, Informers(client), Guests(client, inside=False), EventRecorder(client, "test"))
+        controllers = await setup(ctx, release)
+        await ctx.informers.start()
+        tasks = [asyncio.create_task(controller.run()) for controller in controllers]
+        try:
+            yield writes
+        finally:
+            for controller in controllers:
+                controller.stop()
+            await asyncio.gather(*tasks)
+            await ctx.events.flush()
+            for closer in reversed(ctx.closers):
+                await closer()
+            await ctx.guests.close()
+            await ctx.informers.stop()
+
+
+async def eventually(ask: Callable[[], Awaitable[T | None]], seconds: float = 60) -> T:
+    """Ask until there is an answer; asking again is not a failure, never getting one is."""
+    deadline = asyncio.get_running_loop().time() + seconds
+    last: object = None
+    while asyncio.get_running_loop().time() < deadline:
+        try:
+            found = await ask()
+        except (NotFound, AssertionError, KeyError, IndexError) as error:
+            last = error
+        else:
+            if found:
+                return found
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"it never happened: {last!r}")
+
+
+def condition(item: Mapping[str, Any], kind: str) -> Object:
+    found: Object = next(entry for entry in item["status"]["conditions"] if entry["type"] == kind)
+    return found

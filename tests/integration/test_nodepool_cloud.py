@@ -1,0 +1,205 @@
+"""The KubeVirt cloud controllers on a real API server, which here plays guest and infra at once."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from tests.integration.api_server import ApiServer
+from tests.integration.nodepool_support import (
+    Object,
+    clean,
+    eventually,
+    hosted_cluster,
+    node_pool,
+    prepare,
+    running_operator,
+)
+
+from hcp import pki
+from hcp.kube import Client, load_config
+from hcp.kube import resources as r
+from hcp.kubevirt.csr import BOOTSTRAP_USER, CLIENT_SIGNER
+
+
+@pytest.fixture
+async def home(client: Client, namespace: str, api_server: Path) -> AsyncIterator[str]:
+    """A hosted cluster with a pool, a machine `vm-…` and its running VM."""
+    await prepare(client)
+    await hosted_cluster(client, namespace, api_server)
+    await client.create(node_pool(namespace, nodeLabels={"zone": "a"}))
+    await client.create(machine(namespace))
+    vm = instance(namespace, "10.9.0.5")
+    await client.create(vm)
+    await client.patch(
+        r.VMIS, vm["metadata"]["name"], f"{namespace}-demo", {"status": vm["status"]}, subresource="status"
+    )
+    async with running_operator(api_server):
+        yield namespace
+    await clean(client, namespace)
+
+
+def machine(namespace: str) -> Object:
+    return {
+        "apiVersion": "cluster.x-k8s.io/v1beta1",
+        "kind": "Machine",
+        "metadata": {
+            "name": f"vm-{namespace}",
+            "namespace": f"{namespace}-demo",
+            "labels": {"cluster.x-k8s.io/cluster-name": "demo-abcde"},
+            "annotations": {"hypershift.openshift.io/nodePool": f"{namespace}/demo"},
+        },
+    }
+
+
+def instance(namespace: str, address: str) -> Object:
+    first = {"name": "default", "ipAddress": address, "ipAddresses": [address, "10.132.0.1"]}
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachineInstance",
+        "metadata": {
+            "name": f"vm-{namespace}",
+            "namespace": f"{namespace}-demo",
+            "labels": {"hypershift.openshift.io/infra-id": "demo-abcde"},
+        },
+        "status": {"phase": "Running", "nodeName": "infra-1", "interfaces": [first, {"ipAddress": "10.132.0.1"}]},
+    }
+
+
+def request_for(name: str) -> str:
+    subject = x509.Name(
+        [
+            x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:nodes"),
+            x509.NameAttribute(NameOID.COMMON_NAME, f"system:node:{name}"),
+        ]
+    )
+    made = x509.CertificateSigningRequestBuilder().subject_name(subject)
+    signed = made.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
+    return base64.b64encode(signed.public_bytes(serialization.Encoding.PEM)).decode()
+
+
+async def ask_for_certificate(server: ApiServer, client: Client, request: str, node: str) -> str:
+    """Ask as the bootstrap credential that every node knows; says how it was answered."""
+    directory = server.directory
+    ca = pki.KeyPair((directory / "ca.crt").read_bytes(), (directory / "ca.key").read_bytes())
+    pair = pki.issue(ca, BOOTSTRAP_USER, usage="client")
+    path = directory / "bootstrap.kubeconfig"
+    path.write_text(yaml.safe_dump(pki.kubeconfig(server.url, ca.cert_pem, pair.cert_pem, pair.key_pem)))
+    role = "system:node-bootstrapper"
+    await client.apply(
+        {
+            "apiVersion": "rbac.authorization.k8s.io/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": "test-bootstrap"},
+            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
+            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": BOOTSTRAP_USER}],
+        }
+    )
+    spec = {
+        "request": request_for(node),
+        "signerName": CLIENT_SIGNER,
+        "usages": ["digital signature", "client auth"],
+    }
+    body = {
+        "apiVersion": "certificates.k8s.io/v1",
+        "kind": "CertificateSigningRequest",
+        "metadata": {"name": request},
+        "spec": spec,
+    }
+    async with Client(load_config(path)) as node_client:
+        await node_client.create(body)
+
+    async def answered() -> str:
+        found = await client.get(r.CSRS, request)
+        return str(found["status"]["conditions"][0]["type"])
+
+    return await eventually(answered)
+
+
+async def test_only_machines_of_the_cluster_get_certificates(
+    client: Client, home: str, shared_server: ApiServer
+) -> None:
+    assert await ask_for_certificate(shared_server, client, f"good-{home}", f"vm-{home}") == "Approved"
+    assert await ask_for_certificate(shared_server, client, f"bad-{home}", "intruder") == "Denied"
+
+    async def told() -> bool:
+        events = await client.list(r.EVENTS, home)
+        return any(event["reason"] == "NodeCertificateDenied" for event in events)
+
+    assert await eventually(told)
+
+
+async def test_a_node_follows_its_pool(client: Client, home: str) -> None:
+    name = f"vm-{home}"
+    await client.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+
+    async def labelled(value: str | None) -> bool:
+        node = await client.get(r.NODES, name)
+        labels = node["metadata"].get("labels") or {}
+        assert "node-role.kubernetes.io/worker" in labels and labels.get("zone") == value, labels
+        return bool(node["spec"]["providerID"] == f"kubevirt://{name}")
+
+    assert await eventually(lambda: labelled("a"))
+    await client.patch(r.NODEPOOLS, "demo", home, {"spec": {"nodeLabels": {"zone": "b"}}})
+    assert await eventually(lambda: labelled("b"))
+    await client.patch(r.NODEPOOLS, "demo", home, {"spec": {"nodeLabels": None}})
+    assert await eventually(lambda: labelled(None))
+
+
+async def test_load_balancers_follow_services_and_machines(client: Client, home: str) -> None:
+    hosted = f"{home}-demo"
+    spec: dict[str, Any] = {
+        "type": "LoadBalancer",
+        "selector": {"app": "web"},
+        "sessionAffinity": "ClientIP",
+        "loadBalancerClass": "example.com/none",
+        "ports": [{"port": 80, "targetPort": 8080}],
+    }
+    metadata = {"name": "web", "namespace": home}
+    service = await client.create({"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec})
+    port = service["spec"]["ports"][0]["nodePort"]
+
+    async def mirrored() -> Object | None:
+        label = "cluster.x-k8s.io/tenant-service-name"
+        found = [item for item in await client.list(r.SERVICES, hosted) if item["metadata"]["labels"][label] == "web"]
+        return found[0] if found else None
+
+    infra = await eventually(mirrored)
+    assert infra["spec"]["ports"][0]["targetPort"] == port
+    assert infra["spec"]["sessionAffinity"] == "ClientIP"
+    assert infra["spec"]["loadBalancerClass"] == "example.com/none"
+
+    async def addresses(wanted: list[str]) -> bool:
+        slices = await client.list(r.ENDPOINTSLICES, hosted)
+        found = sorted(address for item in slices for end in item["endpoints"] for address in end["addresses"])
+        assert found == wanted, found
+        return True
+
+    assert await eventually(lambda: addresses(["10.9.0.5"]))
+    changed = instance(home, "10.9.0.6")
+    body = {"status": changed["status"]}
+    await client.patch(r.VMIS, f"vm-{home}", hosted, body, subresource="status")
+    assert await eventually(lambda: addresses(["10.9.0.6"]))
+    status = {"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.9"}]}}}
+    await client.patch(r.SERVICES, infra["metadata"]["name"], hosted, status, subresource="status")
+
+    async def told() -> bool:
+        found = await client.get(r.SERVICES, "web", home)
+        return bool(found["status"]["loadBalancer"]["ingress"][0]["ip"] == "192.0.2.9")
+
+    assert await eventually(told)
+    await client.delete(r.SERVICES, "web", home)
+
+    async def gone() -> bool:
+        guest = await client.get_or_none(r.SERVICES, "web", home)
+        return guest is None and not await client.list(r.SERVICES, hosted)
+
+    assert await eventually(gone)

@@ -1,0 +1,278 @@
+"""Node pools on a real API server: what is made, what replaces machines, and that nothing stays behind."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from tests.integration.nodepool_support import (
+    Object,
+    clean,
+    condition,
+    eventually,
+    hosted_cluster,
+    node_pool,
+    prepare,
+    running_operator,
+)
+
+from hcp.kube import Client
+from hcp.kube import resources as r
+
+
+@pytest.fixture
+async def home(client: Client, namespace: str, api_server: Path) -> AsyncIterator[str]:
+    """A namespace with a hosted cluster whose control plane is up."""
+    await prepare(client)
+    await hosted_cluster(client, namespace, api_server)
+    yield namespace
+    await clean(client, namespace)
+
+
+async def deployment_of(client: Client, namespace: str, name: str = "demo") -> Object:
+    async def ask() -> Object:
+        return await client.get(r.MACHINEDEPLOYMENTS, name, f"{namespace}-demo")
+
+    return await eventually(ask)
+
+
+async def pool_with(client: Client, namespace: str, kind: str, status: str, name: str = "demo") -> Object:
+    async def ask() -> Object:
+        pool = await client.get(r.NODEPOOLS, name, namespace)
+        found = next(entry for entry in pool["status"]["conditions"] if entry["type"] == kind)
+        assert found["status"] == status, found
+        return pool
+
+    return await eventually(ask)
+
+
+async def quiet(writes: list[tuple[str, str]]) -> int:
+    """Wait until the operator has stopped writing, and say how many writes there were."""
+    seen = -1
+    while seen != len(writes):
+        seen = len(writes)
+        await asyncio.sleep(1)
+    return seen
+
+
+async def complete(client: Client, namespace: str) -> None:
+    """Play Cluster API: all machines are new and available."""
+    live = await client.get(r.MACHINEDEPLOYMENTS, "demo", f"{namespace}-demo")
+    count = live["spec"]["replicas"]
+    counts = dict.fromkeys(("replicas", "updatedReplicas", "availableReplicas", "readyReplicas"), count)
+    ready = {"type": "Ready", "status": "True", "reason": "Ok"}
+    status = {**counts, "observedGeneration": live["metadata"]["generation"], "conditions": [ready]}
+    await client.patch(r.MACHINEDEPLOYMENTS, "demo", f"{namespace}-demo", {"status": status}, subresource="status")
+
+
+async def test_a_pool_becomes_machines_and_then_rests(client: Client, home: str, api_server: Path) -> None:
+    hosted = f"{home}-demo"
+    async with running_operator(api_server) as writes:
+        await client.create(node_pool(home))
+        deployment = await deployment_of(client, home)
+        machine = deployment["spec"]["template"]["spec"]
+        assert deployment["spec"]["replicas"] == 2
+        assert machine["clusterName"] == "demo-abcde"
+        template = await client.get(r.KUBEVIRTMACHINETEMPLATES, machine["infrastructureRef"]["name"], hosted)
+        vm = template["spec"]["template"]["spec"]["virtualMachineTemplate"]["spec"]
+        assert vm["dataVolumeTemplates"][0]["spec"]["source"]["registry"]["url"] == "docker://r.test/disk@sha256:3"
+        user_data = await client.get(r.SECRETS, machine["bootstrap"]["dataSecretName"], hosted)
+        pointer = json.loads(base64.b64decode(user_data["data"]["value"]))
+        assert pointer["ignition"]["config"]["merge"][0]["source"] == "https://ignition.example.com/ignition"
+        target = machine["bootstrap"]["dataSecretName"].removeprefix("user-data-demo-")
+        assert await client.get(r.SECRETS, f"token-demo-{target}", hosted)
+        assert await client.get(r.SECRETS, f"ignition-{hosted}-demo-{target}", "hypershift")
+        policy = await client.get(r.NETWORKPOLICIES, "virt-launcher", hosted)
+        assert policy["spec"]["policyTypes"] == ["Egress", "Ingress"]
+        await pool_with(client, home, "UpdatingVersion", "True")
+        await complete(client, home)
+        pool = await pool_with(client, home, "UpdatingVersion", "False")
+        assert pool["status"]["version"] == "1.36.3"
+        assert condition(pool, "ReachedIgnitionEndpoint")["status"] == "False"
+        before = await quiet(writes)
+        # A change that means nothing asks for a pass; the pass writes nothing.
+        await client.patch(r.NODEPOOLS, "demo", home, {"metadata": {"annotations": {"example.com/x": "y"}}})
+        await client.patch(r.HOSTEDCLUSTERS, "demo", home, {"metadata": {"annotations": {"example.com/x": "y"}}})
+        await asyncio.sleep(1)
+        assert writes[before:] == []
+
+
+async def test_what_replaces_machines_and_what_does_not(client: Client, home: str, api_server: Path) -> None:
+    hosted = f"{home}-demo"
+
+    async def refs() -> tuple[str, str, str]:
+        spec = (await client.get(r.MACHINEDEPLOYMENTS, "demo", hosted))["spec"]["template"]["spec"]
+        return spec["bootstrap"]["dataSecretName"], spec["infrastructureRef"]["name"], spec["version"]
+
+    async with running_operator(api_server) as writes:
+        await client.create(node_pool(home))
+        await deployment_of(client, home)
+        first = await refs()
+        harmless: Object = {
+            "nodeLabels": {"a": "b"},
+            "taints": [{"key": "x", "effect": "NoSchedule"}],
+            "replicas": 3,
+            "nodeDrainTimeout": "7m",
+            "management": {"autoRepair": True, "upgradeType": "Replace"},
+        }
+        await client.patch(r.NODEPOOLS, "demo", home, {"spec": harmless})
+
+        async def scaled() -> bool:
+            found = await client.get(r.MACHINEDEPLOYMENTS, "demo", hosted)
+            return bool(found["spec"]["replicas"] == 3)
+
+        assert await eventually(scaled)
+        await quiet(writes)
+        assert await refs() == first
+        content = "apiVersion: machineconfiguration.openshift.io/v1\nkind: KubeletConfig\nmetadata: {name: k}\n"
+        config = {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": "mine", "namespace": home},
+            "data": {"config": content + "spec: {kubeletConfig: {maxPods: 50}}"},
+        }
+        await client.create(config)
+        await client.patch(r.NODEPOOLS, "demo", home, {"spec": {"config": [{"name": "mine"}]}})
+
+        async def reconfigured() -> bool:
+            return (await refs())[0] != first[0]
+
+        assert await eventually(reconfigured)
+        assert (await refs())[1:] == first[1:]
+        old = first[0].replace("user-data-", "token-")
+
+        async def expiring() -> bool:
+            secret = await client.get(r.SECRETS, old, hosted)
+            return "hypershift.openshift.io/ignition-token-expiration-timestamp" in secret["metadata"]["annotations"]
+
+        assert await eventually(expiring)
+        await client.patch(r.NODEPOOLS, "demo", home, {"spec": {"release": {"image": "r.test/release:1.36.4"}}})
+        pool = await pool_with(client, home, "ValidReleaseImage", "True")
+        assert pool["spec"]["release"]["image"].endswith("1.36.4") or pool
+
+
+async def test_bad_input_is_a_condition_and_heals(client: Client, home: str, api_server: Path) -> None:
+    async with running_operator(api_server):
+        await client.create(node_pool(home, release={"image": "r.test/release:1.37.0"}))
+        pool = await pool_with(client, home, "ValidReleaseImage", "False")
+        assert "newer" in condition(pool, "ValidReleaseImage")["message"]
+        await client.patch(r.NODEPOOLS, "demo", home, {"spec": {"release": {"image": "r.test/release:1.36.3"}}})
+        await pool_with(client, home, "ValidReleaseImage", "True")
+        patch = "hypershift.openshift.io/kubevirt-vm-jsonpatch"
+        bad = {"metadata": {"annotations": {patch: '[{"op": "remove", "path": "/nope"}]'}}}
+        await client.patch(r.NODEPOOLS, "demo", home, bad)
+        pool = await pool_with(client, home, "ValidMachineTemplate", "False")
+        assert condition(pool, "ValidMachineTemplate")["reason"] == "InvalidKubevirtMachineTemplate"
+        await client.patch(r.NODEPOOLS, "demo", home, {"metadata": {"annotations": {patch: None}}})
+        await pool_with(client, home, "ValidMachineTemplate", "True")
+        await client.patch(r.NODEPOOLS, "demo", home, {"spec": {"config": [{"name": "absent"}]}})
+        pool = await pool_with(client, home, "ValidMachineConfig", "False")
+        assert "absent" in condition(pool, "ValidMachineConfig")["message"]
+        config = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "absent", "namespace": home}}
+        text = "apiVersion: machineconfiguration.openshift.io/v1\nkind: MachineConfig\nmetadata: {name: m}\n"
+        await client.create({**config, "data": {"config": text}})
+        await pool_with(client, home, "ValidMachineConfig", "True")
+        body = {"spec": {"platform": {"kubevirt": {"rootVolume": {"persistent": {"storageClass": "nope"}}}}}}
+        await client.patch(r.NODEPOOLS, "demo", home, body)
+        pool = await pool_with(client, home, "ValidPlatformConfig", "False")
+        assert "nope" in condition(pool, "ValidPlatformConfig")["message"]
+
+
+async def test_pause_holds_machines_still(client: Client, home: str, api_server: Path) -> None:
+    async with running_operator(api_server):
+        await client.create(node_pool(home))
+        await deployment_of(client, home)
+        await client.patch(r.NODEPOOLS, "demo", home, {"spec": {"pausedUntil": "true", "replicas": 5}})
+        await pool_with(client, home, "ReconciliationActive", "False")
+
+        async def paused() -> bool:
+            found = await client.get(r.MACHINEDEPLOYMENTS, "demo", f"{home}-demo")
+            return "cluster.x-k8s.io/paused" in found["metadata"]["annotations"] and found["spec"]["replicas"] == 2
+
+        assert await eventually(paused)
+        await client.patch(r.NODEPOOLS, "demo", home, {"spec": {"pausedUntil": None}})
+
+        async def resumed() -> bool:
+            found = await client.get(r.MACHINEDEPLOYMENTS, "demo", f"{home}-demo")
+            active = "cluster.x-k8s.io/paused" not in found["metadata"]["annotations"]
+            return active and bool(found["spec"]["replicas"] == 5)
+
+        assert await eventually(resumed)
+
+
+async def leftovers(client: Client, namespace: str) -> list[str]:
+    hosted = f"{namespace}-demo"
+    found: list[str] = []
+    for resource in (
+        r.MACHINEDEPLOYMENTS,
+        r.MACHINES,
+        r.KUBEVIRTMACHINETEMPLATES,
+        r.MACHINEHEALTHCHECKS,
+        r.DATAVOLUMES,
+    ):
+        found += [item["metadata"]["name"] for item in await client.list(resource, hosted)]
+    for item in await client.list(r.SECRETS, hosted):
+        name = item["metadata"]["name"]
+        found += [name] if name.startswith(("token-", "user-data-")) else []
+    for item in await client.list(r.SECRETS, "hypershift"):
+        found += [item["metadata"]["name"]] if hosted in item["metadata"]["name"] else []
+    return found
+
+
+async def gone(client: Client, namespace: str) -> bool:
+    return await client.get_or_none(r.NODEPOOLS, "demo", namespace) is None
+
+
+@pytest.mark.parametrize("cluster_first", [False, True])
+async def test_deleting_leaves_nothing(client: Client, home: str, api_server: Path, cluster_first: bool) -> None:
+    cache = {"rootVolume": {"persistent": {"size": "8Gi"}, "type": "Persistent", "cacheStrategy": {"type": "PVC"}}}
+    pool = node_pool(home)
+    pool["spec"]["platform"]["kubevirt"].update(cache)
+    async with running_operator(api_server):
+        await client.create(pool)
+        await deployment_of(client, home)
+        assert await client.list(r.DATAVOLUMES, f"{home}-demo")
+        machine = {
+            "apiVersion": "cluster.x-k8s.io/v1beta1",
+            "kind": "Machine",
+            "metadata": {
+                "name": "demo-x",
+                "namespace": f"{home}-demo",
+                "finalizers": ["machine.cluster.x-k8s.io"],
+                "annotations": {"hypershift.openshift.io/nodePool": f"{home}/demo"},
+            },
+        }
+        await client.create(machine)
+        if cluster_first:
+            # Somebody took the hosted cluster away by force; Cluster API's own object went with it.
+            await client.delete(r.HOSTEDCLUSTERS, "demo", home)
+        await client.delete(r.NODEPOOLS, "demo", home)
+        assert await eventually(lambda: gone(client, home))
+    assert await leftovers(client, home) == []
+
+
+async def test_a_deleted_cache_comes_back_without_replacing_machines(
+    client: Client, home: str, api_server: Path
+) -> None:
+    hosted = f"{home}-demo"
+    pool = node_pool(home)
+    pool["spec"]["platform"]["kubevirt"]["rootVolume"]["cacheStrategy"] = {"type": "PVC"}
+    async with running_operator(api_server):
+        await client.create(pool)
+        before = (await deployment_of(client, home))["spec"]["template"]["spec"]["infrastructureRef"]["name"]
+        [cache] = await client.list(r.DATAVOLUMES, hosted)
+        await client.delete(r.DATAVOLUMES, cache["metadata"]["name"], hosted)
+        await client.patch(r.NODEPOOLS, "demo", home, {"metadata": {"annotations": {"example.com/x": "y"}}})
+
+        async def back() -> bool:
+            return [item["metadata"]["name"] for item in await client.list(r.DATAVOLUMES, hosted)] == [
+                cache["metadata"]["name"]
+            ]
+
+        assert await eventually(back)
+        after = (await deployment_of(client, home))["spec"]["template"]["spec"]["infrastructureRef"]["name"]
+        assert after == before
