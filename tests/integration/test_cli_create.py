@@ -11,7 +11,7 @@ import yaml
 from tests.integration.cli_runner import IMAGE, Runner, hcp_cli
 
 from hcp.kube import Client
-from hcp.kube.resources import CONFIGMAPS, HOSTEDCLUSTERS, NAMESPACES, NODEPOOLS, SECRETS, STORAGECLASSES
+from hcp.kube.resources import CONFIGMAPS, HOSTEDCLUSTERS, NAMESPACES, NODEPOOLS, NODES, SECRETS, STORAGECLASSES
 
 __all__ = ["hcp_cli"]
 INFRA_LABEL = "hypershift.openshift.io/auto-created-for-infra"
@@ -301,3 +301,28 @@ async def test_what_the_api_refuses_is_shown_before_anything_is_written(
     assert f'failed to apply object "{namespace}/demo"' in text
     assert "imageContentSources" in text
     assert await names(client, namespace) == set()
+
+
+async def test_node_ports_take_the_address_of_a_node(hcp_cli: Runner, client: Client, namespace: str) -> None:
+    words = [*hcp_cli.create_words("demo", namespace), "--service-publishing-strategy=NodePort"]
+    assert "--api-server-address" in hcp_cli.run(*words, prog="hypershift").err
+    labels = {"kubernetes.io/arch": "amd64"}
+    await client.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "one", "labels": labels}})
+    try:
+        addresses = [{"type": "Hostname", "address": "one"}, {"type": "InternalIP", "address": "10.0.0.9"}]
+        await client.patch(NODES, "one", None, {"status": {"addresses": addresses}}, subresource="status")
+        text = hcp_cli.fails(*hcp_cli.create_words("demo", namespace), "--arch=s390x")
+        assert "--arch s390x cannot run on the management cluster, whose nodes have amd64" in text
+        hcp_cli.ok(*words, prog="hypershift")
+    finally:
+        await client.delete(NODES, "one")
+    cluster = await client.get(HOSTEDCLUSTERS, "demo", namespace)
+    for service in cluster["spec"]["services"]:
+        assert service["servicePublishingStrategy"] == {"type": "NodePort", "nodePort": {"address": "10.0.0.9"}}
+
+
+async def test_a_stream_that_cannot_be_looked_up(hcp_cli: Runner, namespace: str) -> None:
+    words = ["create", "cluster", "kubevirt", "--name=demo", f"--namespace={namespace}", "--release-stream=4-stable"]
+    text = hcp_cli.fails(*words, f"--pull-secret={hcp_cli.pull_secret}", "--render")
+    assert "the release stream '4-stable' cannot be looked up" in text
+    assert "--release-image" in text

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.unit.cli.cli_lines import render, run
 
 from hcp.cli import tree
+from hcp.cli.command import UsageError, parse
 from hcp.cli.create_cluster_kubevirt import COMMAND
 from hcp.cli.main import load
 
@@ -105,6 +106,23 @@ def test_any_words_that_contact_nothing(words: list[str]) -> None:
     result = run(*words, "--no-such-flag")
     assert result.code in (0, 1)
     assert "Traceback" not in result.err
+
+
+EVERY_FLAG = [(path, flag.name) for path in sorted(tree.COMMANDS) for flag in load(path).flags]
+
+
+@settings(max_examples=1500, deadline=None)
+@given(choice=st.sampled_from(EVERY_FLAG), value=NEARLY, prog=st.sampled_from(["hcp", "hypershift"]))
+def test_any_value_of_every_command(choice: tuple[str, str], value: str, prog: str) -> None:
+    path, flag = choice
+    try:
+        parse(prog, load(path), [f"--{flag}={value}"])
+    except UsageError as error:
+        command = load(path)
+        if command.args or any(flag.required for flag in command.flags):
+            return
+        assert f"--{flag}" in str(error)
+        assert error.cause or error.hint
 
 
 @settings(max_examples=150, deadline=None)

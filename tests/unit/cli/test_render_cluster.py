@@ -304,3 +304,11 @@ def test_generated_ssh_key(tmp_path: Path) -> None:
     data = next(d for d in documents if d["metadata"]["name"] == "demo-ssh-key")["data"]
     assert base64.b64decode(data["id_rsa.pub"]).startswith(b"ssh-rsa ")
     assert base64.b64decode(data["id_rsa"]).startswith(b"-----BEGIN RSA PRIVATE KEY-----")
+
+
+def test_node_ports_without_an_address_are_warned_about(tmp_path: Path) -> None:
+    result = render(tmp_path, "--service-publishing-strategy=NodePort", prog="hypershift")
+    assert result.code == 0
+    assert "--api-server-address" in result.err
+    service = result.one("HostedCluster")["spec"]["services"][0]
+    assert service["servicePublishingStrategy"]["nodePort"] == {"address": ""}
