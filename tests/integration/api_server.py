@@ -16,21 +16,16 @@ import yaml
 from hcp import pki
 
 
-def binaries() -> Path:
-    """The directory with etcd and kube-apiserver; built once and cached when not given."""
+def binaries(links: Path) -> Path:
+    """The directory with etcd, etcdctl and kube-apiserver: given, else links to what the cache has or builds."""
     given = os.environ.get("HCP_TEST_BIN")
     if given:
         return Path(given)
     from hcp import payload
 
-    made = payload.ensure(["etcd", "kubernetes-1.36"], progress=None)
-    links = Path(made["kubernetes-1.36"]).parent.parent / "test-bin"
-    links.mkdir(exist_ok=True)
-    for directory in made.values():
-        for binary in (Path(directory) / "bin").iterdir():
-            link = links / binary.name
-            if not link.exists():
-                link.symlink_to(binary)
+    for directory in payload.ensure(["etcd", "kubernetes-1.36"]).values():
+        for binary in (directory / "bin").iterdir():
+            (links / binary.name).symlink_to(binary)
     return links
 
 

@@ -12,8 +12,8 @@ from hcp.kube import Client, load_config
 
 
 @pytest.fixture(scope="session")
-def bin_dir() -> Path:
-    return binaries()
+def bin_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return binaries(tmp_path_factory.mktemp("bin"))
 
 
 @pytest.fixture(scope="session")

@@ -172,10 +172,10 @@ class Transport:
             raise errors.unreachable(self.config.server, str(exc)) from exc
         except aiohttp.ClientConnectorError as exc:
             raise errors.unreachable(self.config.server, exc.os_error.strerror or str(exc.os_error)) from exc
-        except (aiohttp.ServerDisconnectedError, aiohttp.ClientOSError, aiohttp.ClientPayloadError) as exc:
-            raise Broken(str(exc) or "the connection was closed") from exc
         except TimeoutError as exc:
             raise errors.unreachable(self.config.server, "no answer in time") from exc
+        except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError) as exc:
+            raise Broken(str(exc) or "the connection was closed") from exc
         except aiohttp.ClientError as exc:
             raise errors.unreachable(self.config.server, str(exc)) from exc
         finally:

@@ -162,6 +162,12 @@ class Informer:
                 level = logging.WARNING if refused or attempt in (3, 10) else logging.DEBUG
                 facts = {"kind": str(self.resource), "error": str(exc), "hint": exc.hint}
                 log.log(level, "cannot watch, trying again", extra=facts)
+            except Exception:
+                # Whatever it is, a cache that silently stops following is worse.
+                log.exception("watching failed, listing again", extra={"kind": str(self.resource)})
+                RESTARTS.inc(kind=str(self.resource), reason="error")
+                self._version = ""
+                attempt += 1
             if attempt:
                 await asyncio.sleep(backoff(attempt, base=0.05, cap=cap))
 
