@@ -6,7 +6,7 @@ registry source and as a containerDisk. Nothing of a cluster is inside. On the d
     /usr/local/bin/{kubelet,containerd,containerd-shim-runc-v2,ctr,runc}   /opt/cni/bin/*
     /etc/containerd/config.toml        imports /etc/containerd/conf.d/*.toml; registries in /etc/containerd/certs.d
     /usr/lib/hcp/hostname              host name = VM name, from openstack/latest/meta_data.json of the config drive
-    /usr/lib/hcp/firstboot             once: Ignition (fetch-offline, fetch, files), then starts the units it enabled
+    /usr/lib/hcp/firstboot             once: Ignition (fetch, files), then starts the units it enabled
     /usr/lib/hcp/growroot              at boot: root file system as big as the disk
 
 Units: hcp-hostname, hcp-firstboot, hcp-growroot, containerd, ssh.socket. The kubelet's unit, its configuration and the
