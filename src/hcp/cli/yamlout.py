@@ -76,10 +76,8 @@ def text(value: str, indent: str) -> str:
         return '""'
     if "\n" in value:
         return _literal(value, indent) if _can_be_literal(value) else _quote(value)
-    if not value.isprintable() or "\ufeff" in value:
+    if not value.isprintable() or "\ufeff" in value or mistakable(value):
         return _quote(value)
-    if mistakable(value):
-        return f'"{value}"' if "\\" not in value else _quote(value)
     if (
         value[0] in FIRST
         and value[-1] not in " :"

@@ -13,7 +13,21 @@ from hcp.cli.yamlout import dump
 # Texts that a reader could take for something else, or that end a line, a document or a quote.
 TRICKY = ["yes", "No", "null", "~", "1", "1.5", "0x1f", "1e3", "2026-01-01", "12:30", "=", "<<", "true", "{}", "[]"]
 TRICKY += ["*a", "&a", "!a", "%a", "@a", "`a", "'", '"', "a:", ":a", "|", ">", "?", ".", "-", "+", "+1", ".5", "1_000"]
-TRICKY += ["0o7", "017", "...", "... a", "---", "0b1", ".inf", "-.INF", ".NaN", "1:2:3", "#x"]
+TRICKY += [
+    "0o7",
+    "017",
+    "...",
+    "... a",
+    "---",
+    "0b1",
+    ".inf",
+    "-.INF",
+    ".NaN",
+    "1:2:3",
+    "#x",
+    '2030-01-31"',
+    "2030-01-31\\\\",
+]
 TRICKY += ["", " a", "a ", "a: b", "- a", "a #b", "--- a", "a\nb", "a\nb\n", "a\n\n", "\na", " a\nb", "a\n b", "a\tb"]
 TRICKY += ["a \nb", "\u2028", "\x85", "\ufeff", "a\rb", "a\x00b", "\n", "a\n\nb", "a\n\n\n", "é", "日本"]
 TEXT = st.text(st.characters(blacklist_categories=["Cs"]), max_size=40) | st.sampled_from(TRICKY)
