@@ -491,14 +491,20 @@ async def test_a_watch_renews_an_identity_that_is_refused(shared_server: ApiServ
 
 
 async def test_an_object_outside_the_cache_is_fetched_not_written_again(client: Client, namespace: str) -> None:
-    writes: Counter[str] = Counter()
+    sent: Counter[str] = Counter()
     async with (
-        Client(client.config, observer=lambda verb, _r, _s, _t: writes.update([verb])) as own,
-        running(Informer(own, r.CONFIGMAPS, namespace, labels="some=label")) as informer,
+        Client(client.config, observer=lambda verb, _r, _s, _t: sent.update([verb])) as own,
+        running(Informer(own, r.CONFIGMAPS, namespace, labels="some")) as informer,
     ):
         for _ in range(3):
             await apply_if_changed(own, informer, config_map(namespace, "unlabelled", a="1"))
-    assert writes["patch"] == 1
+        assert (sent["patch"], sent["get"]) == (1, 3)
+        sent.clear()
+        labelled = config_map(namespace, "labelled", a="1")
+        labelled["metadata"]["labels"] = {"some": "label"}
+        for _ in range(3):
+            await apply_if_changed(own, informer, labelled)
+        assert (sent["patch"], sent["get"]) == (1, 0)
 
 
 async def test_a_lease_lost_and_won_again_leads_again(own_server: ApiServer) -> None:

@@ -67,7 +67,7 @@ async def _live(client: Client, informer: Informer | None, desired: Object) -> O
     name, ns = str(meta["name"]), meta.get("namespace")
     if informer is not None and informer.synced:
         held = informer.get(name, ns)
-        if held is not None or informer.covers(ns):
+        if held is not None or informer.covers(desired):
             return held
     return await client.get_or_none(await client.resource_for(desired), name, ns)
 

@@ -18,7 +18,7 @@ from hcp.errors import HcpError
 from hcp.kube import Client, Resource
 from hcp.kube.errors import Forbidden, Gone, NotFound, Unauthorized
 from hcp.kube.transport import backoff
-from hcp.runtime import metrics
+from hcp.runtime import metrics, selectors
 from hcp.runtime.store import Keys, Object, Objects, Store, key_of, version_of
 
 Listener = Callable[[Object | None, Object | None], None]
@@ -119,15 +119,17 @@ class Informer:
         if self.synced:
             self._replay([fn])
 
-    def covers(self, ns: str | None) -> bool:
-        """Whether an object that is not here surely does not exist: we hold the whole kind, or its whole namespace."""
-        return self.synced and not self.labels and not self.fields and (self.ns is None or self.ns == ns)
+    def covers(self, obj: Object) -> bool:
+        """Whether this object would surely be here if it existed: it is of our namespace and fits our selector."""
+        if not self.synced or self.fields:
+            return False
+        if self.ns is not None and (obj.get("metadata") or {}).get("namespace") != self.ns:
+            return False
+        return selectors.matches(self.labels, obj)
 
     def observe(self, obj: Object) -> None:
         """Take in an object that a write just returned, so the next pass reads its own writes."""
-        if self.ns and (obj.get("metadata") or {}).get("namespace") != self.ns:
-            return
-        if self.fields or not self.synced or not _selected(self.labels, obj):
+        if not self.covers(obj):
             return
         if self._version.isdigit() and version_of(obj) <= int(self._version):
             return  # the watch is already past this; the object may even be deleted again
