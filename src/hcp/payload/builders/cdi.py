@@ -22,6 +22,7 @@ _IMAGES = {
     "apiserver-image": "cdi-apiserver",
     "uploadproxy-image": "cdi-uploadproxy",
     "uploadserver-image": "cdi-uploadserver",
+    "ovirt-populator-image": "cdi-importer",  # the controller does not start without it
 }
 
 

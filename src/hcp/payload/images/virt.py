@@ -104,7 +104,7 @@ def _launcher(version: str) -> Image:
 def cdi_images() -> list[Image]:
     version = version_of("cdi")
     verbose = "-alsologtostderr"
-    plain = ("cdi-controller", "cdi-apiserver", "cdi-uploadproxy")
+    plain = ("cdi-apiserver", "cdi-uploadproxy")
     tools = ("cdi-containerimage-server", "cdi-image-size-detection", "cdi-source-update-poller")
     startup = (recipe_dir("image-cdi") / "cloner_startup.sh").read_text()
     return [
@@ -118,6 +118,15 @@ def cdi_images() -> list[Image]:
         *(
             Image(name, version, binaries("cdi", name, folder=_BIN), entrypoint=(_BIN + name, verbose), user=_USER)
             for name in plain
+        ),
+        # On a base, because its readiness probe runs `cat`.
+        Image(
+            "cdi-controller",
+            version,
+            binaries("cdi", "cdi-controller", folder=_BIN),
+            entrypoint=(_BIN + "cdi-controller", verbose),
+            base=bases.CDI.component,
+            user=_USER,
         ),
         Image(
             "cdi-importer",
