@@ -72,7 +72,7 @@ class ApiServer:
             "--unsafe-no-fsync",
         )
 
-    def start_api(self) -> None:
+    def start_api(self, *extra: str) -> None:
         d = self.directory
         self._api = self._run(
             "kube-apiserver",
@@ -93,6 +93,7 @@ class ApiServer:
             "--disable-admission-plugins=ServiceAccount",
             "--etcd-compaction-interval=0",
             "--shutdown-delay-duration=0s",
+            *extra,
         )
         self.wait_ready()
 

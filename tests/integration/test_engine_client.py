@@ -226,6 +226,29 @@ async def test_an_exec_plugin_gives_the_token(shared_server: ApiServer, tmp_path
             await client.list(r.NAMESPACES)
 
 
+async def test_a_busy_server_is_given_the_time_it_asks_for(own_server: ApiServer) -> None:
+    own_server.stop_api(kill=True)
+    own_server.start_api("--enable-priority-and-fairness=false", "--max-mutating-requests-inflight=1")
+    statuses: list[int] = []
+    binding = {
+        "apiVersion": "rbac.authorization.k8s.io/v1",
+        "kind": "ClusterRoleBinding",
+        "metadata": {"name": "nobody"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": "nobody"}],
+    }
+    async with Client(load_config(own_server.kubeconfig)) as admin:
+        await admin.apply(binding)
+    # The limit does not hold for system:masters, so another user asks.
+    config = _with_token(own_server, "nobody-token")
+    async with Client(config, observer=lambda _v, _t, status, _s: statuses.append(status)) as client:
+        objects = [config_map("default", f"busy-{n}", a="x" * 100_000) for n in range(24)]
+        made = await asyncio.gather(*(client.create(obj) for obj in objects))
+    assert len({obj["metadata"]["uid"] for obj in made}) == 24
+    assert statuses.count(201) == 24
+    assert statuses.count(429) > 0
+
+
 async def test_many_clusters_are_served_at_once(shared_server: ApiServer, own_server: ApiServer) -> None:
     async with ClientPool() as pool:
         one = pool.get("one", load_config(shared_server.kubeconfig))

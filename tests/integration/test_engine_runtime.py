@@ -80,6 +80,17 @@ async def test_an_informer_survives_a_restart_of_the_api_server(own_server: ApiS
         assert deleted == []
 
 
+async def test_an_informer_survives_a_restart_of_etcd(own_server: ApiServer) -> None:
+    async with (
+        Client(load_config(own_server.kubeconfig)) as client,
+        running(Informer(client, r.CONFIGMAPS, "default")) as informer,
+    ):
+        await asyncio.to_thread(own_server.stop_etcd)
+        await asyncio.to_thread(own_server.start_etcd)
+        await client.apply(config_map("default", "after", a="1"))
+        await until(informer, lambda: informer.get("after", "default") is not None)
+
+
 async def test_an_informer_lists_again_after_compaction_and_reports_what_it_missed(own_server: ApiServer) -> None:
     async with Client(load_config(own_server.kubeconfig)) as client:
         await client.create(config_map("default", "kept", a="1"))

@@ -27,6 +27,8 @@ from hcp.kube.errors import Call
 
 MAX_ATTEMPTS = 6
 MAX_RETRY_AFTER = 30.0
+# How long, in all, we wait for a server that says it is busy.
+BUSY_PATIENCE = 60.0
 MAX_IN_FLIGHT = 64
 REQUEST_TIMEOUT = aiohttp.ClientTimeout(total=60, connect=10)
 SAFE_METHODS = frozenset({"GET", "HEAD", "PUT", "DELETE"})
@@ -104,18 +106,22 @@ class Transport:
         """Send with retries and give back the body."""
         attempt = 0
         renewed = False
+        waited = 0.0
         while True:
             attempt += 1
-            last = attempt >= MAX_ATTEMPTS
             generation = self._credentials.generation
             wait = backoff(attempt)
             try:
                 async with self._slots:
                     return await self._once(call, method, path, params, data, headers)
             except Retry as retry:
-                if last or not (repeatable or retry.error.status == 429):
+                busy = retry.error.status == 429
+                if waited >= BUSY_PATIENCE if busy else attempt >= MAX_ATTEMPTS or not repeatable:
                     raise retry.error from None
-                wait = retry.after if retry.after is not None else wait
+                if retry.after is not None:
+                    # All who were turned away are told the same time: come back one after the other.
+                    wait = retry.after * random.uniform(1.0, 1.0 + min(attempt, 6) / 2)  # noqa: S311 - not a secret
+                waited += wait
             except errors.Unauthorized:
                 if renewed or not self._credentials.can_refresh:
                     raise
@@ -123,7 +129,7 @@ class Transport:
                 await self._credentials.refresh(generation)
                 continue
             except Broken as broken:
-                if last or not repeatable:
+                if attempt >= MAX_ATTEMPTS or not repeatable:
                     raise errors.unreachable(self.config.server, str(broken)) from broken
             await asyncio.sleep(wait)
 

@@ -82,6 +82,10 @@ class Counter(Metric):
     def total(self) -> float:
         return sum(self._values.values())
 
+    def items(self) -> list[tuple[tuple[str, ...], float]]:
+        """Every series: the values of its labels, in their order, and its value."""
+        return list(self._values.items())
+
     def remove(self, **labels: str) -> None:
         """Forget one series, for example of a cluster that is gone."""
         self._values.pop(self._key(labels), None)

@@ -75,15 +75,16 @@ async def test_429_waits_as_long_as_the_server_asks_even_for_a_create(waits: lis
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "p", "namespace": "n"}}
         assert await client.create(pod) == {"kind": "Pod"}
     assert seen == ["POST"] * 3
-    assert waits == [7.0, 7.0]
+    assert len(waits) == 2
+    assert all(7.0 <= wait <= 14.0 for wait in waits)
 
 
 async def test_429_without_end_becomes_an_error(waits: list[float]) -> None:
-    async with server(lambda _h, _n: answer(429, {})) as (client, seen):
+    async with server(lambda _h, _n: answer(429, {}, "Retry-After: 1")) as (client, seen):
         with pytest.raises(TooManyRequests):
             await client.get(PODS, "p", "n")
-    assert len(seen) == transport.MAX_ATTEMPTS
-    assert waits == sorted(waits)
+    assert len(seen) == len(waits) + 1
+    assert sum(waits) >= transport.BUSY_PATIENCE
 
 
 async def test_a_reset_is_tried_again_for_reads_and_applies_but_not_for_creates(waits: list[float]) -> None:
@@ -121,7 +122,7 @@ async def test_5xx_is_tried_again_only_when_the_server_says_when(waits: list[flo
         with pytest.raises(ServerFailure, match="broken"):
             await client.get(PODS, "p", "n")
     assert len(seen) == 2
-    assert waits == [1.0]
+    assert len(waits) == 1
 
 
 async def test_an_error_event_in_a_watch_is_raised_as_what_it_says() -> None:

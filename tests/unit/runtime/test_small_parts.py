@@ -9,7 +9,7 @@ import logging
 
 import pytest
 
-from hcp.runtime import conditions, metrics, serve_health
+from hcp.runtime import conditions, metrics, requests, serve_health
 from hcp.runtime.logs import setup_logging
 
 
@@ -122,3 +122,13 @@ def test_log_lines_carry_their_facts() -> None:
     assert "none" not in first
     assert "ValueError: bug" in second["trace"]
     assert text.getvalue().endswith("warn hm key=ns/a\n")
+
+
+def test_requests_are_counted_and_writes_told_apart() -> None:
+    before = requests.writes()
+    requests.observe_request("get", "pods", 200, 0.1)
+    requests.observe_request("watch", "pods", 200, 300.0)
+    requests.observe_request("patch", "pods", 200, 0.1)
+    requests.observe_request("create", "events", 409, 0.1)
+    assert requests.writes() == before + 2
+    assert requests.DURATION.count(verb="watch") == 0
