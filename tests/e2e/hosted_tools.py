@@ -1,0 +1,103 @@
+"""What the tests of hosted clusters share: a kubectl inside, nodes that are ready, a web workload."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import yaml
+from tests.e2e.local_tools import Cluster, eventually
+
+_SERVER = """
+import http.server, socket
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        body = socket.gethostname().encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+http.server.ThreadingHTTPServer(("", 8080), Handler).serve_forever()
+"""
+
+
+class Guest:
+    """A hosted cluster seen with its own kubeconfig."""
+
+    def __init__(self, management: Cluster, kubeconfig: Path) -> None:
+        self.management = management
+        self.kubeconfig = kubeconfig
+
+    def kubectl(self, *words: str, stdin: str | None = None, seconds: float = 120) -> str:
+        done = subprocess.run(
+            [str(self.management.kubectl_binary), f"--kubeconfig={self.kubeconfig}", *words],
+            input=stdin,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=seconds,
+        )
+        if done.returncode != 0:
+            raise AssertionError(f"kubectl {' '.join(words)}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def get(self, *words: str) -> Any:
+        return json.loads(self.kubectl("get", *words, "-o", "json"))
+
+    def ready_nodes(self) -> list[str]:
+        return [node["metadata"]["name"] for node in self.get("nodes")["items"] if _ready(node)]
+
+    def load_balancer(self, service: str) -> str:
+        ingress = self.get("service", service)["status"]["loadBalancer"].get("ingress") or []
+        address: str = ingress[0]["ip"] if ingress else ""
+        return address
+
+    def run_web(self, name: str, *, replicas: int) -> None:
+        """A web server that says its pod's name, spread over nodes, behind a Service of type LoadBalancer."""
+        labels = {"app": name}
+        spread = {
+            "topologyKey": "kubernetes.io/hostname",
+            "maxSkew": 1,
+            "whenUnsatisfiable": "DoNotSchedule",
+            "labelSelector": {"matchLabels": labels},
+        }
+        container = {
+            "name": "web",
+            "image": self._image(),
+            "command": ["python3", "-u", "-c", _SERVER],
+            "readinessProbe": {"httpGet": {"path": "/", "port": 8080}, "periodSeconds": 2, "timeoutSeconds": 5},
+        }
+        pod = {"containers": [container], "topologySpreadConstraints": [spread]}
+        template = {"metadata": {"labels": labels}, "spec": pod}
+        objects = [
+            {
+                "apiVersion": "apps/v1",
+                "kind": "Deployment",
+                "metadata": {"name": name},
+                "spec": {"replicas": replicas, "selector": {"matchLabels": labels}, "template": template},
+            },
+            {
+                "apiVersion": "v1",
+                "kind": "Service",
+                "metadata": {"name": name},
+                "spec": {"type": "LoadBalancer", "selector": labels, "ports": [{"port": 8080}]},
+            },
+        ]
+        self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
+        eventually(lambda: self._available(name) == replicas, f"{replicas} pods of {name} are ready", 600)
+
+    def _available(self, name: str) -> int:
+        found: int = self.get("deployment", name)["status"].get("availableReplicas", 0)
+        return found
+
+    def _image(self) -> str:
+        """An image with Python in it that nodes can pull: the operator's."""
+        found = self.management.get("deployment", "operator", "-n", "hypershift")
+        image: str = found["spec"]["template"]["spec"]["containers"][0]["image"]
+        return image
+
+
+def _ready(node: dict[str, Any]) -> bool:
+    return any(c["type"] == "Ready" and c["status"] == "True" for c in node["status"].get("conditions", []))

@@ -1,0 +1,133 @@
+"""The whole way once: a management cluster, the operator from its image, a hosted cluster with two nodes, a workload,
+scaling, removal, and nothing left. Every step is what a person would type. Each test builds on the one before."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.e2e.hosted_tools import Guest
+from tests.e2e.local_tools import Cluster, eventually, hcp
+
+NAME = "smoke"
+CLUSTER = "demo"
+CONTROL_PLANE = f"clusters-{CLUSTER}"
+
+pytestmark = pytest.mark.timeout(3000)
+
+
+@pytest.fixture(scope="module")
+def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("smoke")
+    hcp("local", "up", "--name", NAME, "--profile", "kubevirt")
+    try:
+        hcp("local", "push", "--name", NAME, "image-hcp", "release-1.36")
+        yield Cluster(NAME, folder)
+    finally:
+        hcp("local", "down", "--name", NAME, "--purge")
+
+
+@pytest.fixture(scope="module")
+def access(management: Cluster) -> tuple[str, str]:
+    return ("--kubeconfig", str(management.kubeconfig))
+
+
+@pytest.fixture(scope="module")
+def guest(management: Cluster, access: tuple[str, str]) -> Guest:
+    path = management.kubeconfig.with_name("guest.kubeconfig")
+    path.write_text(hcp("create", "kubeconfig", "--name", CLUSTER, *access).stdout)
+    return Guest(management, path)
+
+
+def test_operator_runs_from_its_image(management: Cluster, access: tuple[str, str]) -> None:
+    hcp("install", *access, "--wait-until-available")
+    deployment = management.get("deployment", "operator", "-n", "hypershift")
+    assert "@sha256:" in deployment["spec"]["template"]["spec"]["containers"][0]["image"]
+    assert deployment["status"]["availableReplicas"] >= 1
+
+
+def test_hosted_control_plane_becomes_available(management: Cluster, access: tuple[str, str], tmp_path: Path) -> None:
+    secret = tmp_path / "pull-secret.json"
+    secret.write_text('{"auths": {}}')
+    hcp(
+        *("create", "cluster", "kubevirt", "--name", CLUSTER, "--pull-secret", str(secret), *access),
+        *("--node-pool-replicas", "2", "--memory", "2Gi", "--cores", "1", "--root-volume-size", "8"),
+        *("--control-plane-availability-policy", "SingleReplica"),
+    )
+    hcp("wait", "cluster", CLUSTER, "--control-plane", "--timeout", "10m", *access)
+    pods = management.get("pods", "-n", CONTROL_PLANE, "-l", "hypershift.openshift.io/hosted-control-plane")["items"]
+    assert 0 < len(pods) <= 5
+
+
+def test_hosted_api_answers_from_outside(guest: Guest) -> None:
+    names = {item["metadata"]["name"] for item in guest.get("namespaces")["items"]}
+    assert {"default", "kube-system"} <= names
+
+
+def test_two_virtual_machines_become_ready_nodes(guest: Guest, access: tuple[str, str]) -> None:
+    hcp("wait", "nodepool", CLUSTER, "--timeout", "25m", *access)
+    assert len(guest.ready_nodes()) == 2
+
+
+def test_pods_on_both_nodes_serve_through_a_load_balancer(guest: Guest) -> None:
+    guest.run_web("hello", replicas=2)
+    nodes = {pod["spec"]["nodeName"] for pod in guest.get("pods", "-l", "app=hello")["items"]}
+    assert len(nodes) == 2
+    address = eventually(lambda: guest.load_balancer("hello"), "a load balancer address", 120)
+
+    def names() -> set[str]:
+        found = set()
+        for _ in range(20):
+            with urllib.request.urlopen(f"http://{address}:8080/hostname", timeout=5) as answer:
+                found.add(answer.read().decode().strip())
+        return found
+
+    assert len(eventually(lambda: len(names()) == 2 and names(), "answers from both pods", 180)) == 2
+
+
+def test_logs_and_exec_reach_the_nodes(guest: Guest) -> None:
+    pod = guest.get("pods", "-l", "app=hello")["items"][0]["metadata"]["name"]
+    assert guest.kubectl("exec", pod, "--", "cat", "/etc/hostname").strip() == pod
+    assert "GET /hostname" in guest.kubectl("logs", pod)
+
+
+def test_services_and_dns_work_inside(guest: Guest) -> None:
+    pod = guest.get("pods", "-l", "app=hello")["items"][0]["metadata"]["name"]
+    program = "import urllib.request as u; print(u.urlopen('http://hello.default.svc.cluster.local:8080/hostname').read().decode())"
+    assert guest.kubectl("exec", pod, "--", "python3", "-c", program).strip().startswith("hello-")
+    program = "import socket; s=socket.create_connection(('kubernetes.default', 443), 5); print('connected')"
+    assert "connected" in guest.kubectl("exec", pod, "--", "python3", "-c", program)
+
+
+def test_scaling_down_removes_a_node_and_its_machine(
+    guest: Guest, management: Cluster, access: tuple[str, str]
+) -> None:
+    hcp("scale", "nodepool", CLUSTER, "--replicas", "1", *access)
+    eventually(lambda: len(guest.get("nodes")["items"]) == 1, "one node left", 300)
+    eventually(lambda: len(management.get("vm", "-n", CONTROL_PLANE)["items"]) == 1, "one machine left", 300)
+
+
+def test_destroy_leaves_nothing(management: Cluster, access: tuple[str, str]) -> None:
+    hcp("destroy", "cluster", "kubevirt", "--name", CLUSTER, *access)
+    eventually(lambda: not _namespaces(management, CONTROL_PLANE), "the hosted namespace is gone", 300)
+    assert not management.get("hostedclusters,nodepools", "-A")["items"]
+    left = [item for item in _owned(management, "pv") if item["status"]["phase"] == "Bound"]
+    assert not [item for item in left if item["spec"]["claimRef"]["namespace"] == CONTROL_PLANE]
+
+
+def _namespaces(management: Cluster, name: str) -> list[Any]:
+    return [item for item in management.get("namespaces")["items"] if item["metadata"]["name"] == name]
+
+
+def _owned(management: Cluster, kind: str) -> list[Any]:
+    items: list[Any] = management.get(kind)["items"]
+    return items
+
+
+def test_management_cluster_is_still_well(management: Cluster) -> None:
+    status = json.loads(hcp("local", "status", "--name", NAME, "-o", "json").stdout)
+    assert status["well"], status["wrong"]
