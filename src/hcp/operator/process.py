@@ -18,10 +18,21 @@ from hcp.nodepool import setup as nodepool
 from hcp.operator import capi, support
 from hcp.runtime import Controller, EventRecorder, Lease, serve_health
 from hcp.runtime.context import Guests, Informers, OperatorContext
+from hcp.runtime.requests import observe_request
 
 log = logging.getLogger(__name__)
 LEASE = "hypershift-operator-leader-elect"
 CAPI_RETRY = 10.0
+
+
+def inside_cluster() -> bool:
+    return "KUBERNETES_SERVICE_HOST" in os.environ
+
+
+def default_identity() -> str:
+    """A pod is itself again after its container died, so it need not wait for its own lease to run out."""
+    host = socket.gethostname()
+    return host if inside_cluster() else f"{host}_{uuid.uuid4()}"
 
 
 @dataclass(frozen=True)
@@ -35,7 +46,7 @@ class Options:
     inside: bool = True
     own_image: str = ""
     support: support.Support = field(default_factory=support.Support)
-    identity: str = field(default_factory=lambda: f"{socket.gethostname()}_{uuid.uuid4()}")
+    identity: str = field(default_factory=default_identity)
 
 
 class Operator:
@@ -56,7 +67,7 @@ class Operator:
         options = self._options
         server = await serve_health(options.health_port, lambda: self.ready) if options.health_port >= 0 else None
         try:
-            async with Client(options.config, user_agent="hcp-operator") as client:
+            async with Client(options.config, user_agent="hcp-operator", observer=observe_request) as client:
                 await self._namespace(client)
                 await Lease(client, LEASE, options.namespace, options.identity).run(lambda: self._lead(client))
         finally:
@@ -125,7 +136,3 @@ class Operator:
             except HcpError as exc:
                 log.warning("cannot start Cluster API, trying again", extra={"error": str(exc), "hint": exc.hint})
                 await asyncio.sleep(CAPI_RETRY)
-
-
-def inside_cluster() -> bool:
-    return "KUBERNETES_SERVICE_HOST" in os.environ
