@@ -63,7 +63,8 @@ class Observed:
     unspread: str = ""
     ignition_endpoint: str = ""
     ignition_ready: bool | None = None
-    guest: GuestState = field(default_factory=GuestState)
+    # None: not looked at yet since this process started; what the status says stays.
+    guest: GuestState | None = None
     own_network: bool = True
     not_migratable: tuple[str, ...] = ()
     errors: dict[str, str] = field(default_factory=dict)

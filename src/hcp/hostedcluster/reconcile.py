@@ -23,7 +23,7 @@ from hcp.hostedcluster import (
 )
 from hcp.hostedcluster.cache import Cache
 from hcp.hostedcluster.hosted_api import HostedApi
-from hcp.hostedcluster.observed import GuestState, Observed
+from hcp.hostedcluster.observed import Observed
 from hcp.hostedcluster.releases import Releases, sentence
 from hcp.hostedcluster.scope import Scope
 from hcp.kube.resources import HOSTEDCLUSTERS, HOSTEDCONTROLPLANES, INGRESS_CONFIGS, ROUTES
@@ -151,7 +151,7 @@ class Reconciler:
         await phase_observe.observe(scope)
         self._api.update(scope)
         known = self._api.state(scope.params.key)
-        scope.seen.api_health, scope.seen.guest = known.health, known.guest or GuestState()
+        scope.seen.api_health, scope.seen.guest = known.health, known.guest
         return report
 
     async def _finish(self, scope: Scope, report: Report) -> None:
@@ -175,7 +175,8 @@ class Reconciler:
         if live is None or scope.seen.pause.paused:
             return
         before = live.get("status") or {}
-        body = status.patch(before, {**before, **projected_status.projected(before, after, scope.seen.guest.nodes)})
+        nodes = scope.seen.guest.nodes if scope.seen.guest else int(before.get("nodeCount") or 0)
+        body = status.patch(before, {**before, **projected_status.projected(before, after, nodes)})
         if body is not None:
             made = await self._ctx.client.patch(
                 HOSTEDCONTROLPLANES, scope.params.name, scope.namespace, body, subresource="status"

@@ -8,7 +8,7 @@ from typing import Any
 from hcp.api import conditions as c
 from hcp.hostedcluster import version
 from hcp.hostedcluster.observed import Observed
-from hcp.runtime.conditions import is_true, remove_condition, set_condition
+from hcp.runtime.conditions import get_condition, is_true, remove_condition, set_condition
 
 NOT_SPREAD = "ControlPlaneSpread"
 Verdict = tuple[bool | str, str, str]
@@ -30,6 +30,8 @@ def compute(cluster: Mapping[str, Any], seen: Observed, now: str) -> dict[str, A
     status: dict[str, Any] = dict(before)
     status |= _versions(cluster, seen, before, parts, generation, now)
     parts[c.PROGRESSING] = _progressing(seen, parts, status)
+    if seen.guest is None and ready_before and (have := get_condition(conditions, c.PROGRESSING)):
+        parts[c.PROGRESSING] = _read(have)
     for kind, (value, reason, message) in parts.items():
         conditions = set_condition(conditions, kind, value, reason, message, generation, at=now)
     for kind in _absent(cluster, seen):
@@ -99,9 +101,7 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
             c.FIELDS_NOT_HONOURED,
             f"Accepted but without effect in this version: {', '.join(seen.unacted)}",
         ),
-        c.DATA_PLANE_CONNECTION: seen.guest.data_plane,
-        c.CONTROL_PLANE_CONNECTION: seen.guest.control_plane,
-        c.CONFIG_OPERATOR_SUCCEEDED: _guest(seen),
+        **_guest(cluster, seen),
         NOT_SPREAD: _verdict(not seen.unspread, "Replicas can run on different nodes", "TooFewNodes", seen.unspread),
     }
     if seen.credentials_problem is not None:
@@ -203,13 +203,30 @@ def _succeeded(seen: Observed) -> Verdict:
     return True, c.RECONCILIATION_SUCCEEDED_REASON, "Reconciliation completed successfully"
 
 
-def _guest(seen: Observed) -> Verdict:
-    if seen.guest.problem:
-        return False, c.RECONCILIATION_ERROR, seen.guest.problem
-    if not seen.guest.reachable:
-        return "Unknown", c.STATUS_UNKNOWN, "The hosted API was not reached yet"
+def _guest(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
+    """The inside of the hosted cluster; while it was not looked at, what is known stays."""
+    kinds = (c.DATA_PLANE_CONNECTION, c.CONTROL_PLANE_CONNECTION, c.CONFIG_OPERATOR_SUCCEEDED)
+    guest = seen.guest
+    if guest is None:
+        known = (cluster.get("status") or {}).get("conditions")
+        kept = {kind: get_condition(known, kind) for kind in kinds}
+        unknown = {"status": "Unknown", "reason": c.STATUS_UNKNOWN, "message": "The hosted API was not asked yet"}
+        return {kind: _read(have or unknown) for kind, have in kept.items()}
     network = "the release's own CNI (flannel)" if seen.own_network else "none from this operator, as networkType asks"
-    return True, c.RECONCILIATION_SUCCEEDED_REASON, f"Everything inside the guest is applied; network: {network}"
+    applied: Verdict = (
+        True,
+        c.RECONCILIATION_SUCCEEDED_REASON,
+        f"Everything inside the guest is applied; network: {network}",
+    )
+    if guest.problem:
+        applied = (False, c.RECONCILIATION_ERROR, guest.problem)
+    elif not guest.reachable:
+        applied = ("Unknown", c.STATUS_UNKNOWN, "The hosted API was not reached yet")
+    return dict(zip(kinds, (guest.data_plane, guest.control_plane, applied), strict=True))
+
+
+def _read(condition: Mapping[str, Any]) -> Verdict:
+    return str(condition["status"]), str(condition["reason"]), str(condition.get("message") or "")
 
 
 def _available(seen: Observed, parts: Mapping[str, Verdict], *, ready_before: bool) -> Verdict:
@@ -220,7 +237,7 @@ def _available(seen: Observed, parts: Mapping[str, Verdict], *, ready_before: bo
             return blocked or (False, reason, message)
     if not seen.kubeconfig:
         return False, "KubeconfigWaitingForCreate", "Waiting for the kubeconfig of the hosted cluster"
-    if seen.api_health is None:
+    if seen.api_health is None and not ready_before:
         return False, c.WAITING_FOR_AVAILABLE, "The published API address was not asked yet"
     if seen.api_health:
         return False, "KASLoadBalancerNotReachable", seen.api_health
@@ -252,23 +269,17 @@ def _versions(
     control_image = (cluster["spec"].get("controlPlaneRelease") or {}).get("image") or image
     ready = seen.release.usable and parts[c.AVAILABLE][0] is True
     at_version = ready and all(rolled_out(seen.deployments.get(n)) for n in seen.wanted_deployments)
-    guest_ready = seen.guest.reachable and not seen.guest.problem and not seen.guest.waiting
+    guest_ready = seen.guest is not None and seen.guest.reachable and not seen.guest.problem and not seen.guest.waiting
     common: dict[str, Any] = {"generation": generation, "now": now}
     known = seen.release.version
     return {
-        "version": advance_full(before.get("version"), image, known, at_version and guest_ready, common),
+        "version": version.advance(
+            before.get("version"), image=image, version=known, complete=at_version and guest_ready, **common
+        ),
         "controlPlaneVersion": version.advance(
             before.get("controlPlaneVersion"), image=control_image, version=known, complete=at_version, **common
         ),
     }
-
-
-def advance_full(
-    before: Mapping[str, Any] | None, image: str, known: str, complete: bool, common: Mapping[str, Any]
-) -> dict[str, Any]:
-    """The history of the whole cluster; it has two more fields than that of the control plane."""
-    block = version.advance(before, image=image, version=known, complete=complete, **common)
-    return block | {"availableUpdates": None}
 
 
 def _progressing(seen: Observed, parts: Mapping[str, Verdict], status: Mapping[str, Any]) -> Verdict:
@@ -281,6 +292,8 @@ def _progressing(seen: Observed, parts: Mapping[str, Verdict], status: Mapping[s
         return False, c.AS_EXPECTED, "HostedCluster is at expected version"
     if parts[c.AVAILABLE][0] is not True:
         return True, "Progressing", f"The control plane is being rolled out: {parts[c.AVAILABLE][2]}"
+    if seen.guest is None:
+        return True, "Progressing", "The inside of the cluster was not looked at yet"
     if not seen.guest.nodes:
         return True, "Progressing", "The control plane is at the version; the cluster has no nodes yet to run the rest"
     waiting = ", ".join(seen.guest.waiting) or "replicas of the control plane"

@@ -38,14 +38,8 @@ def completed_version(status: Mapping[str, Any] | None) -> str:
 
 
 def _entry(image: str, version: str, now: str) -> dict[str, Any]:
-    return {
-        "state": PARTIAL,
-        "startedTime": now,
-        "completionTime": None,
-        "version": version,
-        "image": image,
-        "verified": False,
-    }
+    # No null values: a merge patch would drop them, and every pass would write them again.
+    return {"state": PARTIAL, "startedTime": now, "version": version, "image": image, "verified": False}
 
 
 def _pruned(history: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -56,6 +56,12 @@ def test_equal_facts_give_an_equal_status_whatever_the_time() -> None:
     assert status.patch(made["status"], status.compute(made, healthy(), LATER)) is None
 
 
+def test_a_new_process_that_has_not_asked_yet_changes_nothing() -> None:
+    made = cluster()
+    made["status"] = status.compute(made, healthy(), NOW)
+    assert status.patch(made["status"], status.compute(made, healthy(api_health=None, guest=None), LATER)) is None
+
+
 def test_without_nodes_the_version_stays_partial_and_says_why() -> None:
     result = status.compute(cluster(), healthy(), NOW)
     assert result["version"]["history"][0]["state"] == "Partial"

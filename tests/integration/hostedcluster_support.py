@@ -1,0 +1,370 @@
+"""A management cluster without nodes: a real API server, the controllers that clean up, a real registry with releases.
+
+What nodes would do is done by hand here: load balancer addresses, and the processes of a hosted control plane, started
+with the very command lines and files that the operator put into the cluster.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from tests.integration import crds_support
+from tests.integration.api_server import ApiServer, free_port
+from tests.integration.test_engine_registry import Registry, push
+
+from hcp import pki, release
+from hcp.kube import Client, Resource
+from hcp.kube import resources as k
+from hcp.kube.errors import NotFound
+from hcp.oci.writer import ImageConfig, Layer, write_image
+
+Object = dict[str, Any]
+ROOT = Path(__file__).parents[2]
+COMPONENTS = (
+    "etcd",
+    "kube-apiserver",
+    "kube-controller-manager",
+    "kube-scheduler",
+    "konnectivity-server",
+    "konnectivity-agent",
+    "coredns",
+    "kube-proxy",
+    "flannel",
+    "haproxy",
+)
+OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+PRIORITIES = ("hypershift-control-plane", "hypershift-api-critical", "hypershift-etcd")
+# What a hosted namespace may hold, by kind.
+KINDS = (
+    k.SECRETS,
+    k.CONFIGMAPS,
+    k.SERVICES,
+    k.DEPLOYMENTS,
+    k.STATEFULSETS,
+    k.PDBS,
+    k.NETWORKPOLICIES,
+    k.HOSTEDCONTROLPLANES,
+    k.ROUTES,
+    k.CAPI_CLUSTERS,
+    k.KUBEVIRTCLUSTERS,
+)
+
+
+def open_crd(resource: Resource) -> Object:
+    """A definition that takes anything, for kinds whose owners are not part of a test."""
+    version = {
+        "name": resource.version,
+        "served": True,
+        "storage": True,
+        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": OPEN, "status": OPEN}}},
+        "subresources": {"status": {}},
+    }
+    names = {"kind": resource.kind, "plural": resource.plural, "singular": resource.kind.lower()}
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": resource.full_name},
+        "spec": {
+            "group": resource.group,
+            "names": {**names, "listKind": f"{resource.kind}List"},
+            "scope": "Namespaced" if resource.namespaced else "Cluster",
+            "versions": [version],
+        },
+    }
+
+
+async def prepare(client: Client) -> None:
+    """Definitions, priorities, a storage class and the operator's namespace."""
+    extra = [
+        open_crd(r)
+        for r in (
+            k.ROUTES,
+            k.CAPI_CLUSTERS,
+            k.KUBEVIRTCLUSTERS,
+            k.MACHINES,
+            k.MACHINESETS,
+            k.MACHINEDEPLOYMENTS,
+            k.MACHINEHEALTHCHECKS,
+            k.KUBEVIRTMACHINES,
+            k.KUBEVIRTMACHINETEMPLATES,
+            k.INGRESS_CONFIGS,
+            k.IMAGE_CONFIGS,
+        )
+    ]
+    from hcp.api import generate
+
+    await crds_support.install(client, [*generate.crds(), *extra])
+    for name in PRIORITIES:
+        await client.apply(
+            {
+                "apiVersion": "scheduling.k8s.io/v1",
+                "kind": "PriorityClass",
+                "metadata": {"name": name},
+                "value": 1000,
+            }
+        )
+    for name in ("hypershift", "clusters", "openshift-config"):
+        await client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    ingress = {"apiVersion": "config.openshift.io/v1", "kind": "Ingress", "metadata": {"name": "cluster"}}
+    await client.apply({**ingress, "spec": {"domain": "apps.example.test"}})
+
+
+class Controllers:
+    """kube-controller-manager with the two controllers that deletion needs."""
+
+    def __init__(self, server: ApiServer) -> None:
+        log = (server.directory / "kcm.log").open("ab")
+        self._process = subprocess.Popen(
+            [
+                server.bin_dir / "kube-controller-manager",
+                f"--kubeconfig={server.kubeconfig}",
+                "--controllers=namespace-controller,garbage-collector-controller",
+                "--leader-elect=false",
+                f"--secure-port={free_port()}",
+                f"--cert-dir={server.directory / 'kcm-certs'}",
+                "--concurrent-namespace-syncs=4",
+            ],
+            stdout=log,
+            stderr=log,
+        )
+        log.close()
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+async def push_release(registry: Registry, directory: Path, tag: str, components: tuple[str, ...] = COMPONENTS) -> str:
+    """A release that names images which are never pulled here."""
+    tags = [
+        {"name": c, "from": {"kind": "DockerImage", "name": f"{registry.host}/hcp/{c}@sha256:{'e' * 64}"}}
+        for c in components
+    ]
+    references = {"kind": "ImageStream", "metadata": {"name": tag}, "spec": {"tags": tags}}
+    layer = Layer()
+    layer.file(release.IMAGE_REFERENCES, json.dumps(references))
+    layout = directory / f"release-{tag}-{len(components)}"
+    write_image(layout, "release", [layer], ImageConfig())
+    repository = "hcp/release" if components == COMPONENTS else "hcp/incomplete"
+    await push(registry, layout, repository, tag)
+    return f"{registry.host}/{repository}:{tag}"
+
+
+async def create(client: Client, name: str, image: str, registry: Registry, **spec: Any) -> Object:
+    """A HostedCluster with its pull secret and trust bundle, as a person would make them."""
+    auths = json.dumps({"auths": {"unused.example": {"auth": "YTpi"}}})
+    await client.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": f"{name}-pull-secret", "namespace": "clusters"},
+            "stringData": {".dockerconfigjson": auths},
+        }
+    )
+    await client.apply(
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"name": f"{name}-trust", "namespace": "clusters"},
+            "data": {"ca-bundle.crt": registry.ca_pem.decode()},
+        }
+    )
+    cluster = crds_support.rendered_cluster("clusters", name)
+    cluster["spec"] |= {
+        "release": {"image": image},
+        "pullSecret": {"name": f"{name}-pull-secret"},
+        "additionalTrustBundle": {"name": f"{name}-trust"},
+        "controllerAvailabilityPolicy": "SingleReplica",
+    } | spec
+    for field in ("infraID", "clusterID", "sshKey", "secretEncryption"):
+        if field not in spec:
+            cluster["spec"].pop(field, None)
+    return await client.create(cluster)
+
+
+async def give_address(client: Client, ns: str, address: str) -> None:
+    """What a load balancer does."""
+    for name in ("kube-apiserver",):
+        service = await client.get_or_none(k.SERVICES, name, ns)
+        if service and service["spec"].get("type") == "LoadBalancer" and not service["status"].get("loadBalancer"):
+            body = {"status": {"loadBalancer": {"ingress": [{"ip": address}]}}}
+            await client.patch(k.SERVICES, name, ns, body, subresource="status")
+
+
+async def report_ready(client: Client, ns: str) -> None:
+    """What controllers say when all pods run."""
+    for live in await client.list(k.DEPLOYMENTS, ns):
+        wanted, generation = live["spec"]["replicas"], live["metadata"]["generation"]
+        now = "2026-01-01T00:00:00Z"
+        status = {
+            "observedGeneration": generation,
+            "replicas": wanted,
+            "updatedReplicas": wanted,
+            "readyReplicas": wanted,
+            "availableReplicas": wanted,
+            "conditions": [
+                {"type": "Available", "status": "True", "reason": "x", "lastTransitionTime": now, "lastUpdateTime": now}
+            ],
+        }
+        if (live.get("status") or {}).get("availableReplicas") != wanted:
+            await client.patch(k.DEPLOYMENTS, live["metadata"]["name"], ns, {"status": status}, subresource="status")
+    for live in await client.list(k.STATEFULSETS, ns):
+        wanted = live["spec"]["replicas"]
+        if (live.get("status") or {}).get("readyReplicas") != wanted:
+            body = {"status": {"replicas": wanted, "readyReplicas": wanted, "observedGeneration": 1}}
+            await client.patch(k.STATEFULSETS, live["metadata"]["name"], ns, body, subresource="status")
+
+
+async def objects(client: Client, ns: str) -> dict[tuple[str, str], Object]:
+    """Everything the operator made in a hosted namespace."""
+    found: dict[tuple[str, str], Object] = {}
+    for resource in KINDS:
+        for live in await client.list(resource, ns):
+            name = live["metadata"]["name"]
+            if name not in ("kube-root-ca.crt",):
+                found[(resource.kind, name)] = live
+    return found
+
+
+async def eventually(
+    what: str, check: Callable[[], Awaitable[bool]], between: Callable[[], Awaitable[None]] | None = None
+) -> None:
+    """Wait for something that must come; the limit only ends a test that would hang."""
+    async with asyncio.timeout(90):
+        while not await check():
+            if between is not None:
+                await between()
+            await asyncio.sleep(0.1)
+    assert what
+
+
+async def condition(client: Client, name: str, kind: str) -> Object:
+    try:
+        live = await client.get(k.HOSTEDCLUSTERS, name, "clusters")
+    except NotFound:
+        return {}
+    conditions = (live.get("status") or {}).get("conditions") or []
+    return next((c for c in conditions if c["type"] == kind), {})
+
+
+class OperatorProcess:
+    """The operator as a process of its own, which can be killed at any moment."""
+
+    def __init__(self, server: ApiServer, *, die_after_writes: int = 0) -> None:
+        self._log = (server.directory / "operator.log").open("ab")
+        self._process = subprocess.Popen(
+            [
+                sys.executable,
+                str(Path(__file__).with_name("hostedcluster_driver.py")),
+                str(server.kubeconfig),
+                str(die_after_writes),
+            ],
+            stdout=self._log,
+            stderr=self._log,
+            cwd=ROOT,
+        )
+
+    def kill(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._log.close()
+
+    @property
+    def ended(self) -> bool:
+        return self._process.poll() is not None
+
+
+class HostedProcesses:
+    """etcd and kube-apiserver of a hosted cluster, started from what lies in its namespace."""
+
+    def __init__(self, directory: Path, bin_dir: Path) -> None:
+        self._directory = directory
+        self._bin_dir = bin_dir
+        self._processes: list[subprocess.Popen[bytes]] = []
+
+    async def start(self, client: Client, ns: str, port: int) -> None:
+        etcd = (await client.get(k.STATEFULSETS, "etcd", ns))["spec"]["template"]["spec"]
+        api = (await client.get(k.DEPLOYMENTS, "kube-apiserver", ns))["spec"]["template"]["spec"]
+        etcd_port, peer_port, metrics_port = free_port(), free_port(), free_port()
+        arguments = await self._materialize(client, ns, etcd)
+        changes = {
+            "$(POD_NAME)": "etcd-0",
+            "https://$(POD_IP):2379,https://localhost:2379": f"https://127.0.0.1:{etcd_port}",
+            "$(POD_IP):2380": f"127.0.0.1:{peer_port}",
+            "$(POD_IP):2382": f"127.0.0.1:{metrics_port}",
+        }
+        self._run(_changed(arguments, changes))
+        arguments = await self._materialize(client, ns, api)
+        changes = {"--secure-port=6443": f"--secure-port={port}", "etcd-client:2379": f"127.0.0.1:{etcd_port}"}
+        self._run(_changed(arguments, changes))
+
+    def stop(self) -> None:
+        for process in self._processes:
+            process.kill()
+            process.wait()
+        self._processes.clear()
+
+    async def _materialize(self, client: Client, ns: str, pod: Object) -> list[str]:
+        """Write the volumes of the first container below our directory and point its arguments there."""
+        container = pod["containers"][0]
+        volumes = {v["name"]: v for v in pod["volumes"]}
+        paths: dict[str, str] = {}
+        for mount in container["volumeMounts"]:
+            target = self._directory / container["name"] / mount["name"]
+            target.mkdir(parents=True, exist_ok=True)
+            paths[mount["mountPath"]] = str(target)
+            volume = volumes.get(mount["name"], {})
+            if "secret" in volume:
+                live = await client.get(k.SECRETS, volume["secret"]["secretName"], ns)
+                for key, value in live["data"].items():
+                    (target / key).write_bytes(base64.b64decode(value))
+            elif "configMap" in volume:
+                live = await client.get(k.CONFIGMAPS, volume["configMap"]["name"], ns)
+                for key, value in live["data"].items():
+                    (target / key).write_text(value)
+        ordered = dict(sorted(paths.items(), key=lambda item: -len(item[0])))
+        return _changed(container["command"], ordered)
+
+    def _run(self, command: list[str]) -> None:
+        name = command[0]
+        with (self._directory / f"{name}.log").open("ab") as log:
+            self._processes.append(
+                subprocess.Popen([self._bin_dir / name, *command[1:]], stdout=log, stderr=log, cwd=self._directory)
+            )
+
+
+def _changed(arguments: list[str], changes: dict[str, str]) -> list[str]:
+    result = []
+    for argument in arguments:
+        changed = argument
+        for old, new in changes.items():
+            if old in changed:
+                changed = changed.replace(old, new)
+                if old.startswith("/"):
+                    break
+        result.append(changed)
+    return result
+
+
+def verify_certificates(found: dict[tuple[str, str], Object]) -> None:
+    """Every leaf fits its CA, and the kubeconfigs carry the client certificate that is there."""
+    from hcp.controlplane import certs
+    from hcp.controlplane.params import Params
+
+    sample = Params("x", "clusters", "x", "x", "x")
+    for spec in certs.leaves(sample):
+        live = found[("Secret", spec.name)]
+        pair = certs.leaf_pair(spec, live)
+        ca = certs.authority_pair(found[("Secret", spec.authority)])
+        assert ca is not None
+        assert base64.b64decode(live["data"]["ca.crt"]) == ca.cert_pem, spec.name
+        leaf = pki.Leaf(spec.leaf.cn, spec.leaf.orgs, usage=spec.leaf.usage)
+        if spec.leaf.usage == "client":
+            assert not pki.needs_renewal(pair, ca.cert_pem, leaf), spec.name

@@ -1,0 +1,276 @@
+"""The HostedCluster reconciler on a real API server: from creation to Available, steady, and away again."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration import hostedcluster_support as s
+from tests.integration.api_server import ApiServer, free_port
+from tests.integration.test_engine_registry import Registry, start
+
+from hcp.kube import Client, ClusterConfig, load_config
+from hcp.kube import resources as k
+from hcp.operator import process
+from hcp.operator.support import Support
+
+WRITES = frozenset({"create", "update", "patch", "delete"})
+Object = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    made, running = start(tmp_path_factory.mktemp("registry"), passwords=False)
+    yield made
+    running.kill()
+    running.wait()
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory, bin_dir: Path) -> Iterator[ApiServer]:
+    made = ApiServer(tmp_path_factory.mktemp("management"), bin_dir)
+    controllers = None
+    try:
+        made.start()
+        controllers = s.Controllers(made)
+        yield made
+    finally:
+        if controllers is not None:
+            controllers.stop()
+        made.stop()
+
+
+@pytest.fixture
+async def admin(server: ApiServer) -> AsyncIterator[Client]:
+    async with Client(load_config(server.kubeconfig)) as client:
+        await s.prepare(client)
+        yield client
+
+
+@pytest.fixture
+async def image(registry: Registry, tmp_path: Path) -> str:
+    return await s.push_release(registry, tmp_path, "1.36.3")
+
+
+class Running:
+    """The operator inside the test, with a count of what it writes."""
+
+    def __init__(self, server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.writes: list[str] = []
+
+        def observer(verb: str, target: str, _status: int, _seconds: float) -> None:
+            if verb in WRITES and not target.startswith(("leases", "events")):
+                self.writes.append(f"{verb} {target}")
+
+        class Watched(Client):
+            def __init__(self, *args: Any, **options: Any) -> None:
+                super().__init__(*args, **{**options, "observer": observer})
+
+        monkeypatch.setattr(process, "Client", Watched)
+        options = process.Options(load_config(server.kubeconfig), health_port=-1, inside=False, support=Support())
+        self.task = asyncio.create_task(process.Operator(options).run())
+
+    async def stop(self) -> None:
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+
+@pytest.fixture
+async def operator(
+    server: ApiServer, admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Callable[[], Running]]:
+    started: list[Running] = []
+
+    def begin() -> Running:
+        started.append(Running(server, monkeypatch))
+        return started[-1]
+
+    yield begin
+    for running in started:
+        await running.stop()
+
+
+async def says(client: Client, name: str, kind: str, status: str) -> bool:
+    return (await s.condition(client, name, kind)).get("status") == status
+
+
+async def gone(client: Client, name: str) -> bool:
+    left = await client.get_or_none(k.HOSTEDCLUSTERS, name, "clusters")
+    return left is None and await client.get_or_none(k.NAMESPACES, f"clusters-{name}") is None
+
+
+def hands(client: Client, ns: str, address: str = "127.0.0.1") -> Callable[[], Awaitable[None]]:
+    async def work() -> None:
+        await s.give_address(client, ns, address)
+
+    return work
+
+
+async def test_a_cluster_comes_up_stays_still_and_goes_away(
+    admin: Client, operator: Callable[[], Running], image: str, registry: Registry, tmp_path: Path, bin_dir: Path
+) -> None:
+    running = operator()
+    port, ns = free_port(), "clusters-whole"
+    networking = {
+        "networkType": "OVNKubernetes",
+        "clusterNetwork": [{"cidr": "10.132.0.0/14"}],
+        "serviceNetwork": [{"cidr": "172.31.0.0/16"}],
+        "apiServer": {"port": port},
+    }
+    await s.create(admin, "whole", image, registry, networking=networking)
+    hosted = s.HostedProcesses(tmp_path, bin_dir)
+
+    async def made() -> bool:
+        return await admin.get_or_none(k.DEPLOYMENTS, "kube-apiserver", ns) is not None
+
+    try:
+        await s.eventually("the API server is deployed", made, hands(admin, ns))
+        await hosted.start(admin, ns, port)
+        secret = await admin.get(k.SECRETS, "whole-admin-kubeconfig", "clusters")
+        config = ClusterConfig.from_kubeconfig_bytes(base64.b64decode(secret["data"]["kubeconfig"]))
+        async with Client(config) as guest:
+
+            async def answers() -> bool:
+                try:
+                    return bool(await guest.list(k.NAMESPACES))
+                except Exception:
+                    return False
+
+            await s.eventually("the hosted API answers", answers)
+            await s.report_ready(admin, ns)
+            await s.eventually("Available", lambda: says(admin, "whole", "Available", "True"))
+            await s.eventually(
+                "the guest is wired", lambda: says(admin, "whole", "ConfigOperatorReconciliationSucceeded", "True")
+            )
+            daemons = {d["metadata"]["name"] for d in await guest.list(k.DAEMONSETS, "kube-system")}
+            assert daemons == {"konnectivity-agent", "kube-proxy", "kube-flannel"}
+            slices = await guest.get(k.ENDPOINTSLICES, "kubernetes", "default")
+            assert slices["endpoints"][0]["addresses"] == ["172.20.0.1"]
+        twin = await admin.get(k.SECRETS, "clusters-whole-admin-kubeconfig", "clusters")
+        assert twin["data"] == secret["data"]
+        live = await admin.get(k.HOSTEDCLUSTERS, "whole", "clusters")
+        assert live["status"]["version"]["history"][0]["state"] == "Partial"
+        assert live["status"]["controlPlaneVersion"]["history"][0]["state"] == "Completed"
+        assert live["status"]["controlPlaneEndpoint"] == {"host": "127.0.0.1", "port": port}
+        found = await s.objects(admin, ns)
+        s.verify_certificates(found)
+        assert len(running.writes) <= 1.5 * len(found), running.writes
+        projection = found[("HostedControlPlane", "whole")]
+        assert projection["status"]["initialized"] is projection["status"]["ready"] is True
+        # Nothing rolled twice.
+        workloads = [o for (kind, _), o in found.items() if kind in ("Deployment", "StatefulSet")]
+        assert {o["metadata"]["generation"] for o in workloads} == {1}
+
+        # Steady: time passes, every cluster is gone through again, and nothing is written.
+        await asyncio.sleep(1)
+        running.writes.clear()
+        await admin.patch(k.HOSTEDCLUSTERS, "whole", "clusters", {"metadata": {"annotations": {"nudge": "1"}}})
+        await asyncio.sleep(2)
+        assert running.writes == []
+
+        # A new process, with the same cluster: still nothing.
+        await running.stop()
+        again = operator()
+        await asyncio.sleep(4)
+        assert again.writes == []
+        after = await s.objects(admin, ns)
+        assert {key: o["metadata"]["resourceVersion"] for key, o in after.items()} == {
+            key: o["metadata"]["resourceVersion"] for key, o in found.items()
+        }
+
+        # What somebody takes away comes back.
+        await admin.delete(k.NETWORKPOLICIES, "default-deny", ns)
+
+        async def back() -> bool:
+            return await admin.get_or_none(k.NETWORKPOLICIES, "default-deny", ns) is not None
+
+        await s.eventually("the policy is back", back)
+    finally:
+        hosted.stop()
+    await admin.delete(k.HOSTEDCLUSTERS, "whole", "clusters")
+    await s.eventually("all is gone", lambda: gone(admin, "whole"))
+    left = {o["metadata"]["name"] for o in await admin.list(k.SECRETS, "clusters")}
+    assert not {n for n in left if "whole" in n and n != "whole-pull-secret"}
+
+
+async def test_what_is_wrong_is_told_and_recovers_by_itself(
+    admin: Client, operator: Callable[[], Running], image: str, registry: Registry, tmp_path: Path
+) -> None:
+    operator()
+    lacking = await s.push_release(registry, tmp_path, "1.0.0", ("etcd", "kube-apiserver"))
+    cases: dict[str, tuple[dict[str, Any], str, str, str]] = {
+        "overlap": (
+            {"networking": {"clusterNetwork": [{"cidr": "10.0.0.0/8"}], "serviceNetwork": [{"cidr": "10.1.0.0/16"}]}},
+            "ValidConfiguration",
+            "InvalidConfiguration",
+            "overlaps",
+        ),
+        "unknown": (
+            {"release": {"image": f"{registry.host}/hcp/release:none"}},
+            "ValidReleaseImage",
+            "InvalidImage",
+            "does not exist",
+        ),
+        "lacking": ({"release": {"image": lacking}}, "ValidReleaseInfo", "MissingReleaseImages", "kube-scheduler"),
+        "untrusted": ({"additionalTrustBundle": {"name": ""}}, "ValidReleaseImage", "InvalidImage", "not trusted"),
+        "secretless": ({"pullSecret": {"name": "missing"}}, "ValidReleaseImage", "SecretNotFound", "missing"),
+    }
+    for name, (spec, *_) in cases.items():
+        await s.create(admin, name, image, registry, **spec)
+    for name, (_, kind, reason, text) in cases.items():
+        await s.eventually(name, lambda n=name, t=kind: says(admin, n, t, "False"))  # type: ignore[misc]
+        found = await s.condition(admin, name, kind)
+        assert found["reason"] == reason
+        assert text in found["message"], found
+        available = await s.condition(admin, name, "Available")
+        assert available["status"] == "False"
+    # The missing pull secret comes: the cluster goes on without being touched.
+    source = await admin.get(k.SECRETS, "secretless-pull-secret", "clusters")
+    await admin.create(
+        {
+            "apiVersion": "v1",
+            "kind": "Secret",
+            "metadata": {"name": "missing", "namespace": "clusters"},
+            "data": source["data"],
+        }
+    )
+    await s.eventually("recovers", lambda: says(admin, "secretless", "ValidReleaseImage", "True"))
+    # A corrected release, too.
+    await admin.patch(k.HOSTEDCLUSTERS, "unknown", "clusters", {"spec": {"release": {"image": image}}})
+    await s.eventually("recovers", lambda: says(admin, "unknown", "ValidReleaseImage", "True"))
+    storage = await s.condition(admin, "unknown", "EtcdAvailable")
+    await s.eventually("etcd is told about", lambda: says(admin, "unknown", "EtcdAvailable", "False"))
+    assert storage["status"] == "False"
+    waiting = await s.condition(admin, "unknown", "InfrastructureReady")
+    assert waiting["reason"] == "WaitingOnInfrastructureReady"
+    for name in cases:
+        await admin.delete(k.HOSTEDCLUSTERS, name, "clusters")
+    for name in cases:
+        await s.eventually("all is gone", lambda n=name: gone(admin, n))  # type: ignore[misc]
+
+
+async def test_a_pause_rests_and_the_same_infra_id_is_refused(
+    admin: Client, operator: Callable[[], Running], image: str, registry: Registry
+) -> None:
+    operator()
+    await s.create(admin, "first", image, registry, infraID="shared-id", pausedUntil="true")
+    await s.eventually("paused", lambda: says(admin, "first", "ReconciliationActive", "False"))
+    assert await admin.get_or_none(k.NAMESPACES, "clusters-first") is None
+    await asyncio.sleep(1.1)
+    await s.create(admin, "second", image, registry, infraID="shared-id")
+    await s.eventually("refused", lambda: says(admin, "second", "ValidConfiguration", "False"))
+    assert "clusters/first" in (await s.condition(admin, "second", "ValidConfiguration"))["message"]
+    await admin.patch(k.HOSTEDCLUSTERS, "first", "clusters", {"spec": {"pausedUntil": None}})
+
+    async def begun() -> bool:
+        return await admin.get_or_none(k.STATEFULSETS, "etcd", "clusters-first") is not None
+
+    await s.eventually("goes on", begun)
+    for name in ("first", "second"):
+        await admin.delete(k.HOSTEDCLUSTERS, name, "clusters")
+    for name in ("first", "second"):
+        await s.eventually("all is gone", lambda n=name: gone(admin, n))  # type: ignore[misc]
