@@ -85,6 +85,14 @@ def _server(cluster: Cluster) -> str:
     return found
 
 
+def blocked(cluster: Cluster, pod: str, url: str) -> None:
+    eventually(lambda: cluster.ask(NS, pod, url).startswith("failed"), f"blocking {url} for {pod}")
+
+
+def answers(cluster: Cluster, pod: str, url: str, answer: str) -> None:
+    eventually(lambda: cluster.ask(NS, pod, url) == answer, f"{url} answering {pod}")
+
+
 def test_network_policy_blocks_both_directions(cluster: Cluster) -> None:
     """By pod address and through the Service; and the other direction stays open until it is closed too."""
     one, two = pod_address(cluster, "one"), pod_address(cluster, "two")
@@ -97,22 +105,22 @@ def test_network_policy_blocks_both_directions(cluster: Cluster) -> None:
 
     cluster.apply(_deny("ingress-two", "two", ["Ingress"]))
     for url in to_two:
-        eventually(lambda url=url: cluster.ask(NS, "one", url).startswith("failed"), f"blocking {url}")
+        blocked(cluster, "one", url)
     for url in to_one:
         assert cluster.ask(NS, "two", url) == "I am one"
 
     cluster.apply(_deny("ingress-one", "one", ["Ingress"]))
     for url in to_one:
-        eventually(lambda url=url: cluster.ask(NS, "two", url).startswith("failed"), f"blocking {url}")
+        blocked(cluster, "two", url)
 
     cluster.kubectl("delete", "networkpolicy", "--all", "-n", NS)
     for pod, urls, answer in (("one", to_two, "I am two"), ("two", to_one, "I am one")):
         for url in urls:
-            eventually(lambda p=pod, u=url, a=answer: cluster.ask(NS, p, u) == a, f"opening {url} again")
+            answers(cluster, pod, url, answer)
 
     cluster.apply(_deny("egress-one", "one", ["Egress"], dns=True))
     for url in to_two:
-        eventually(lambda url=url: cluster.ask(NS, "one", url).startswith("failed"), f"blocking {url} at its source")
+        blocked(cluster, "one", url)
     for url in to_one:
         assert cluster.ask(NS, "two", url) == "I am one"
     cluster.kubectl("delete", "networkpolicy", "--all", "-n", NS)

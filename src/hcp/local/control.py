@@ -15,6 +15,8 @@ from typing import Any
 from hcp.local.layout import Layout
 from hcp.local.spec import write_file
 
+_PF_EXITING = 0x4
+_EXIT_SECONDS = 30.0
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
 
 
@@ -42,7 +44,10 @@ def running(layout: Layout) -> Running | None:
         return None
     if facts.get("boot") != _boot_id() or not started or start_time(pid) != started:
         return None
-    return Running(pid, started)
+    found = Running(pid, started)
+    if _is_exiting(pid) and _gone(found, _EXIT_SECONDS):
+        return None
+    return found
 
 
 def was_started(layout: Layout) -> bool:
@@ -57,6 +62,15 @@ def start_time(pid: int) -> str:
     except OSError:
         return ""
     return "" if fields[0] in "ZX" else fields[19]
+
+
+def _is_exiting(pid: int) -> bool:
+    """Killed, and only waiting for the processes of its pid namespace to end."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return True
+    return bool(int(fields[6]) & _PF_EXITING)
 
 
 def ask(layout: Layout, do: str, timeout: float = 5.0, **more: object) -> dict[str, Any] | None:

@@ -61,7 +61,9 @@ class _Run:
             from hcp.local.addons import bring_up
             from hcp.local.addons.context import Context
 
-            changed = bring_up(Context(self.layout, self.spec, self.wish, self.say, self.lap)) or changed
+            facts = control.ask(self.layout, "facts") if started else None
+            began = facts["began"] if facts else None
+            changed = bring_up(Context(self.layout, self.spec, self.wish, self.say, self.lap, began)) or changed
         return Outcome(self.spec, self.layout, changed, self.seconds)
 
     def lap(self, phase: str) -> None:

@@ -32,8 +32,8 @@ def test_two_clusters_never_overlap(one: int, other: int) -> None:
 @given(NUMBERS)
 def test_ranges_of_one_cluster(number: int) -> None:
     plan = Addresses(number)
-    balancers = ipaddress.ip_network(plan.load_balancers)
-    assert balancers.subnet_of(ipaddress.ip_network(plan.link_range))
+    balancers = ipaddress.IPv4Network(plan.load_balancers)
+    assert balancers.subnet_of(ipaddress.IPv4Network(plan.link_range))
     assert ipaddress.ip_address(plan.node) not in balancers
     assert ipaddress.ip_address(plan.router) == balancers[0]
     assert ipaddress.ip_address(plan.dns) in ipaddress.ip_network(plan.services)

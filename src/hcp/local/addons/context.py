@@ -24,6 +24,8 @@ class Context:
     wish: Wish
     say: Callable[[str], None]
     lap: Callable[[str], None]
+    began: float | None = None
+    """When the node was started, if it was this run that did it."""
 
     async def ensure(self, names: Iterable[str]) -> dict[str, Path]:
         """Finished artifacts of payload components; builds what is missing."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 
 from hcp.kube import Client, load_config
-from hcp.local.addons import core, releases, virtualization_steps
+from hcp.local.addons import core, releases, virtualization_steps, waiting
 from hcp.local.addons.context import Context
 
 
@@ -19,6 +19,8 @@ def bring_up(ctx: Context) -> bool:
 
 async def _bring_up(ctx: Context) -> bool:
     async with Client(load_config(ctx.layout.kubeconfig), user_agent="hcp-local") as client:
+        if ctx.began is not None and not await waiting.pods_restarted(client, ctx.began):
+            ctx.say("  some pods from before are not running again; kubectl get pods -A shows them")
         changed = await core.bring_up(ctx, client)
         if changed:
             ctx.say(f"Usable now: pods, Services, volumes and Routes at {ctx.spec.server}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from datetime import datetime
 from typing import Any
 
 from hcp.errors import HcpError
@@ -18,6 +19,7 @@ CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
 WORKLOADS = ("Deployment", "DaemonSet", "StatefulSet")
 _PERIOD = 0.25
 _PATIENCE = 300.0
+_RESTART_PATIENCE = 120.0
 
 
 async def until(
@@ -158,6 +160,29 @@ def trouble_of(pods: list[Object]) -> str | None:
             if condition["status"] != "True" and condition.get("message"):
                 return str(condition["message"])[:400]
     return "no pod exists" if not pods else None
+
+
+def is_stale(pod: Object, began: float) -> bool:
+    """Whether a pod's status still tells of a container from before the node was started."""
+    for container in pod.get("status", {}).get("containerStatuses") or ():
+        started = container.get("state", {}).get("running", {}).get("startedAt")
+        # Written by the kubelet without fractions of a second.
+        if started and datetime.fromisoformat(started).timestamp() < began - 1:
+            return True
+    return False
+
+
+async def pods_restarted(client: Client, began: float) -> bool:
+    """After the node was started anew the API server still shows its old pods as running. Waits until it does not.
+
+    Says whether all of them came back; one that cannot is its owner's business, not ours.
+    """
+    end = time.monotonic() + _RESTART_PATIENCE
+    while any(is_stale(pod, began) for pod in await client.list(PODS)):
+        if time.monotonic() > end:
+            return False
+        await asyncio.sleep(_PERIOD)
+    return True
 
 
 async def all_ready(client: Client, spec: Spec, wanted: list[Object]) -> bool:
