@@ -17,6 +17,7 @@ from tests.integration import crds_support as support
 from tests.integration.api_server import free_port
 
 from hcp import payload, pki
+from hcp.errors import HcpError
 from hcp.kube import Client
 from hcp.kube import resources as r
 from hcp.kube.errors import Invalid
@@ -24,6 +25,7 @@ from hcp.router.config import Settings
 from hcp.router.controller import Router
 from hcp.router.crd import route_crd
 from hcp.router.haproxy import HAProxy
+from hcp.router.maps import Maps
 
 DOMAIN = "apps.10-88-0-64.hcp.test"
 
@@ -349,6 +351,22 @@ async def test_haproxy_is_started_again_with_the_newest_tables(world: World) -> 
 
     await until(again)
     await world.reaches("api.example.com", "one")
+
+
+async def test_a_taken_port_is_an_error_at_once(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        process = HAProxy(Settings(tmp_path, free_port(), port, address="127.0.0.1"), haproxy_binary())
+        with pytest.raises(HcpError, match="ended at once"):
+            await process.start(Maps())
+        await process.close()
+
+
+async def test_a_missing_program_is_said(tmp_path: Path) -> None:
+    with pytest.raises(HcpError, match="was not found"):
+        await HAProxy(Settings(tmp_path), "no-such-haproxy").start(Maps())
 
 
 async def test_a_steady_router_writes_nothing(world: World) -> None:

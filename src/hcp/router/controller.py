@@ -96,7 +96,7 @@ class Router:
             for name in await self._haproxy.push(tables):
                 PUSHES.inc(table=name)
             await self._report(decisions)
-        except (HcpError, OSError) as error:
+        except (HcpError, OSError, TimeoutError) as error:
             log.error("a pass failed, trying again", extra={"error": str(error)})
             asyncio.get_running_loop().call_later(RETRY, self._dirty.set)
         STARTS.set(self._haproxy.starts)

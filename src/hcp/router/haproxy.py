@@ -18,6 +18,9 @@ log = logging.getLogger(__name__)
 # HAProxy reads a command into one buffer of 16 KiB.
 CHUNK = 8000
 STOP_AFTER = 5.0
+COMMAND_TIMEOUT = 10.0
+# A process that lived this long was healthy: its end is not answered with a growing pause.
+HEALTHY_AFTER = 10.0
 NEW_VERSION = "New version created:"
 
 
@@ -95,15 +98,16 @@ class HAProxy:
 
     async def command(self, text: str) -> str:
         """One command of HAProxy's control language."""
-        reader, writer = await asyncio.open_unix_connection(str(self.settings.socket))
-        try:
-            writer.write(text.encode() + b"\n")
-            await writer.drain()
-            return (await reader.read()).decode().strip()
-        finally:
-            writer.close()
-            with contextlib.suppress(OSError):
-                await writer.wait_closed()
+        async with asyncio.timeout(COMMAND_TIMEOUT):
+            reader, writer = await asyncio.open_unix_connection(str(self.settings.socket))
+            try:
+                writer.write(text.encode() + b"\n")
+                await writer.drain()
+                return (await reader.read()).decode().strip()
+            finally:
+                writer.close()
+                with contextlib.suppress(OSError):
+                    await writer.wait_closed()
 
     async def _replace(self, name: str) -> None:
         """Swap a whole table in one step: a look-up sees the old one or the new one."""
@@ -134,21 +138,29 @@ class HAProxy:
         config = self.settings.directory / "haproxy.cfg"
         self._process = await asyncio.create_subprocess_exec(self._binary, "-db", "-f", str(config))
         self.starts += 1
-        while not self.settings.socket.exists():
+        while not await self._answers():
             if not self.alive:
                 raise HcpError(f"HAProxy ended at once with code {self._process.returncode}; its own words are above")
             await asyncio.sleep(0.02)
 
+    async def _answers(self) -> bool:
+        """Whether it works: the socket alone is there before the ports are."""
+        try:
+            return "Version" in await self.command("show info")
+        except (OSError, TimeoutError):
+            return False
+
     async def _keep(self) -> None:
+        loop = asyncio.get_running_loop()
         pause = 0.1
         while True:
             if self._process is not None:
+                born = loop.time()
                 code = await self._process.wait()
-                log.error("haproxy ended, starting it again", extra={"code": code})
+                pause = 0.1 if loop.time() - born > HEALTHY_AFTER else min(pause * 2, 10.0)
+                log.error("haproxy ended, starting it again", extra={"code": code, "pause": pause})
+            await asyncio.sleep(pause)
             try:
                 await self._spawn()
-                pause = 0.1
             except (HcpError, OSError) as error:
                 log.error("haproxy does not start", extra={"error": str(error)})
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, 10.0)
