@@ -56,6 +56,13 @@ def options_of(call: Call, *, router: bool, image: str = "", release: str = "", 
     )
 
 
+def _newer_release(known: str) -> str:
+    """On an embedded cluster the release built here replaces an earlier build, never one that the user chose."""
+    from hcp.payload.image import REGISTRY
+
+    return known if known and not known.startswith(f"{REGISTRY}/") else _built(RELEASE) or known
+
+
 async def install(call: Call) -> int | None:
     from hcp.cli.cluster import connect
     from hcp.install import apply, manifests
@@ -73,7 +80,7 @@ async def install(call: Call) -> int | None:
             call,
             router=router,
             image=_built("image-hcp") if embedded else "",
-            release=release or (_built(RELEASE) if embedded else ""),
+            release=_newer_release(release) if embedded else release,
             domain=await apply.current_router_domain(client) if router else "",
         )
         if options.image == DEFAULT_IMAGE and not embedded:

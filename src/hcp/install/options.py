@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hcp import __version__
-from hcp.api.names import OPERATOR_NAMESPACE
+from hcp.api.names import OPERATOR_NAMESPACE, subdomain_problem
 from hcp.errors import HcpError
 
 DEFAULT_IMAGE = f"registry.hcp.test:5000/hcp/hcp:{__version__}"
@@ -43,5 +43,16 @@ class Options:
             )
         if self.pull_policy not in PULL_POLICIES:
             raise HcpError(f"image pull policy {self.pull_policy!r} is not one of {', '.join(PULL_POLICIES)}")
-        if not self.image or any(char.isspace() for char in self.image):
-            raise HcpError(f"{self.image!r} is not an image reference")
+        for flag, image in (("image", self.image), ("default-release-image", self.default_release or "none")):
+            if not image or any(char.isspace() or not char.isprintable() for char in image):
+                raise HcpError(
+                    f"{image!r} given with --{flag} is not an image reference",
+                    hint="it looks like registry.example.com/repository:tag or …@sha256:…",
+                )
+        problem = subdomain_problem(self.router_domain) if self.router_domain else None
+        if problem:
+            raise HcpError(
+                f"{self.router_domain!r} given with --router-domain is not a domain",
+                cause=f"it {problem}",
+                hint="it looks like apps.example.com",
+            )
