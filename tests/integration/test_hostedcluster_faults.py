@@ -1,0 +1,168 @@
+"""Killing the operator at any moment: the next process ends with exactly the right objects."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.integration import hostedcluster_support as s
+from tests.integration.api_server import ApiServer
+from tests.integration.test_engine_registry import Registry, start
+
+from hcp.kube import Client, load_config
+from hcp.kube import resources as k
+
+ADDRESS = "127.0.0.1"
+BETWEEN_WRITES = (1, 2, 3, 5, 8, 13, 21, 34, 45, 55)
+AT_RANDOM = 22
+WORKLOADS = ("Deployment", "StatefulSet")
+
+
+@pytest.fixture(scope="module")
+def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
+    made, running = start(tmp_path_factory.mktemp("registry"), passwords=False)
+    yield made
+    running.kill()
+    running.wait()
+
+
+@pytest.fixture
+def server(tmp_path: Path, bin_dir: Path) -> Iterator[ApiServer]:
+    made = ApiServer(tmp_path, bin_dir)
+    controllers = None
+    try:
+        made.start()
+        controllers = s.Controllers(made)
+        yield made
+    finally:
+        if controllers is not None:
+            controllers.stop()
+        made.stop()
+
+
+class Story:
+    """One operator after the other over the same cluster."""
+
+    def __init__(self, server: ApiServer, client: Client) -> None:
+        self._server = server
+        self._client = client
+        self._operator: s.OperatorProcess | None = None
+        self.kills = 0
+
+    def begin(self, die_after_writes: int = 0) -> None:
+        self._operator = s.OperatorProcess(self._server, die_after_writes=die_after_writes)
+
+    def kill(self) -> None:
+        if self._operator is not None:
+            self._operator.kill()
+            self._operator = None
+            self.kills += 1
+
+    async def until_dead(self, ns: str) -> None:
+        """Let the operator run into its own end, or finish what there is to write before that."""
+        assert self._operator is not None
+        for _ in range(80):
+            if self._operator.ended:
+                break
+            await s.give_address(self._client, ns, ADDRESS)
+            await asyncio.sleep(0.05)
+        self.kill()
+
+    async def complete(self, ns: str) -> bool:
+        await s.give_address(self._client, ns, ADDRESS)
+        return await self._client.get_or_none(k.DEPLOYMENTS, "kube-apiserver", ns) is not None
+
+
+async def absent(client: Client, name: str) -> bool:
+    hosted = await client.get_or_none(k.NAMESPACES, f"clusters-{name}")
+    return hosted is None and await client.get_or_none(k.HOSTEDCLUSTERS, name, "clusters") is None
+
+
+async def test_kills_through_create_and_delete_leave_exactly_the_right_objects(
+    server: ApiServer, registry: Registry, tmp_path: Path
+) -> None:
+    chance = random.Random(20260101)
+    async with Client(load_config(server.kubeconfig)) as client:
+        await s.prepare(client)
+        image = await s.push_release(registry, tmp_path, "1.36.3")
+        story = Story(server, client)
+
+        # The yardstick: one cluster made without any trouble.
+        story.begin()
+        await s.create(client, "calm", image, registry)
+        await s.eventually("calm is made", lambda: story.complete("clusters-calm"))
+        await asyncio.sleep(2)
+        expected = {
+            (kind, name.replace(await infra_id(client, "calm"), "INFRA").replace("calm", "NAME"))
+            for kind, name in await s.objects(client, "clusters-calm")
+        }
+        assert len(expected) > 50
+        story.kill()
+
+        # Killed right after the n-th write, that is between two writes of one pass.
+        await s.create(client, "storm", image, registry)
+        for writes in BETWEEN_WRITES:
+            story.begin(die_after_writes=writes)
+            await story.until_dead("clusters-storm")
+        # Killed at any moment.
+        for _ in range(AT_RANDOM // 2):
+            story.begin()
+            await s.give_address(client, "clusters-storm", ADDRESS)
+            await asyncio.sleep(chance.uniform(0.6, 1.6))
+            story.kill()
+        story.begin()
+        await s.eventually("storm is made", lambda: story.complete("clusters-storm"))
+        await asyncio.sleep(2)
+        found = await s.objects(client, "clusters-storm")
+        infra = await infra_id(client, "storm")
+        assert {(kind, n.replace(infra, "INFRA").replace("storm", "NAME")) for kind, n in found} == expected
+        s.verify_certificates(found)
+        rolled = {key: o["metadata"]["generation"] for key, o in found.items() if key[0] in WORKLOADS}
+        assert set(rolled.values()) == {1}, rolled
+        story.kill()
+
+        # And through the deletion of both.
+        for name in ("calm", "storm"):
+            await client.delete(k.HOSTEDCLUSTERS, name, "clusters")
+        for number in range(AT_RANDOM // 2):
+            story.begin(die_after_writes=number % 4 + 1 if number % 2 else 0)
+            await asyncio.sleep(chance.uniform(0.6, 1.4))
+            story.kill()
+        story.begin()
+        for name in ("calm", "storm"):
+            await s.eventually("all is gone", lambda n=name: absent(client, n))  # type: ignore[misc]
+        story.kill()
+        assert story.kills >= 30
+        left = {o["metadata"]["name"] for o in await client.list(k.SECRETS, "clusters")}
+        assert left == {"calm-pull-secret", "storm-pull-secret"}
+        for resource in (k.CLUSTERROLES, k.CLUSTERROLEBINDINGS):
+            assert not [o for o in await client.list(resource) if "storm" in o["metadata"]["name"]]
+
+
+async def infra_id(client: Client, name: str) -> str:
+    live = await client.get(k.HOSTEDCLUSTERS, name, "clusters")
+    return str(live["spec"]["infraID"])
+
+
+async def test_the_management_api_server_may_stop_and_come_back(
+    server: ApiServer, registry: Registry, tmp_path: Path
+) -> None:
+    async with Client(load_config(server.kubeconfig)) as client:
+        await s.prepare(client)
+        image = await s.push_release(registry, tmp_path, "1.36.3")
+        story = Story(server, client)
+        story.begin()
+        await s.create(client, "patient", image, registry)
+
+        async def begun() -> bool:
+            return await client.get_or_none(k.NAMESPACES, "clusters-patient") is not None
+
+        await s.eventually("it begins", begun)
+        server.stop_api(kill=True)
+        await asyncio.sleep(1)
+        server.start_api()
+        await s.eventually("it goes on by itself", lambda: story.complete("clusters-patient"))
+        story.kill()
