@@ -9,6 +9,7 @@ from hcp.api.names import ROUTER_NAMESPACE
 Object = dict[str, Any]
 NAME = "router-default"
 ROLE = "hcp-router"
+READER = "hcp-route-reader"
 HTTP_PORT = 8080
 HTTPS_PORT = 8443
 HEALTH_PORT = 8081
@@ -53,6 +54,23 @@ def rights() -> list[Object]:
             "metadata": {"name": ROLE},
             "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": ROLE},
             "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": ROUTER_NAMESPACE}],
+        },
+        *_readers(),
+    ]
+
+
+def _readers() -> list[Object]:
+    """CDI reads all Routes where the kind exists, but has the right only on OpenShift: without it, it stands still."""
+    rbac = "rbac.authorization.k8s.io"
+    read = {"apiGroups": ["route.openshift.io"], "resources": ["routes"], "verbs": ["get", "list", "watch"]}
+    return [
+        {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": READER}, "rules": [read]},
+        {
+            "apiVersion": f"{rbac}/v1",
+            "kind": "ClusterRoleBinding",
+            "metadata": {"name": READER},
+            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": READER},
+            "subjects": [{"kind": "ServiceAccount", "name": "cdi-sa", "namespace": "cdi"}],
         },
     ]
 
