@@ -67,11 +67,24 @@ def test_scripts_are_valid(script: str) -> None:
     subprocess.run([shell, "-n", path], check=True)
 
 
-def test_flannel_configuration_follows_the_leased_subnet(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("leased", "ranges"),
+    [
+        ("FLANNEL_SUBNET=10.132.7.1/24", [[{"subnet": "10.132.7.0/24"}]]),
+        ("FLANNEL_SUBNET=10.132.7.129/25", [[{"subnet": "10.132.7.128/25"}]]),
+        ("FLANNEL_IPV6_SUBNET=fd00:1:0:2::1/64", [[{"subnet": "fd00:1:0:2::/64"}]]),
+        (
+            "FLANNEL_SUBNET=10.132.6.1/23\nFLANNEL_IPV6_SUBNET=fd00::1/64",
+            [[{"subnet": "10.132.6.0/23"}], [{"subnet": "fd00::/64"}]],
+        ),
+    ],
+)
+def test_flannel_configuration_follows_the_leased_subnet(tmp_path: Path, leased: str, ranges: object) -> None:
     subnet = tmp_path / "subnet.env"
-    subnet.write_text("FLANNEL_NETWORK=10.132.0.0/14\nFLANNEL_SUBNET=10.132.7.1/24\nFLANNEL_MTU=1350\n")
+    subnet.write_text(f"FLANNEL_NETWORK=10.132.0.0/14\n{leased}\nFLANNEL_MTU=1350\n")
     script = recipe_dir("image-flannel") / "install-cni"
     subprocess.run(["sh", script, "config", tmp_path / "net.d"], check=True, env={"SUBNET_FILE": str(subnet)})
     plugins = json.loads((tmp_path / "net.d" / "10-flannel.conflist").read_text())["plugins"]
     assert plugins[0]["mtu"] == 1350
-    assert plugins[0]["ipam"]["ranges"] == [[{"subnet": "10.132.7.0/24"}]]
+    assert plugins[0]["ipam"]["ranges"] == ranges
+    assert len(plugins[0]["ipam"]["routes"]) == len(plugins[0]["ipam"]["ranges"])
