@@ -9,6 +9,14 @@ from hcp.controlplane.params import Manifest, Params
 MANAGED_BY = "cluster.x-k8s.io/managed-by"
 
 
+def _shared(manifest: Manifest) -> Manifest:
+    """Owned by the HostedControlPlane but not controlled by it: Cluster API makes its own Cluster the controller."""
+    for owner in manifest["metadata"].get("ownerReferences") or []:
+        owner.pop("controller", None)
+        owner.pop("blockOwnerDeletion", None)
+    return manifest
+
+
 def cluster(p: Params, *, paused: bool = False) -> Manifest:
     """The Cluster. Its control plane is the HostedControlPlane, which we report initialized."""
     infrastructure = {
@@ -47,12 +55,14 @@ def kubevirt_cluster(p: Params, *, credentials: bool = False) -> Manifest:
             "namespace": p.namespace,
         }
     annotations = {names.ANNOTATION_CLUSTER: p.key, MANAGED_BY: "external"}
-    return obj(
-        p,
-        "infrastructure.cluster.x-k8s.io/v1alpha1",
-        "KubevirtCluster",
-        p.infra_id,
-        {"spec": spec},
-        labels={names.LABEL_CAPI_CLUSTER_NAME: p.infra_id},
-        annotations=annotations,
+    return _shared(
+        obj(
+            p,
+            "infrastructure.cluster.x-k8s.io/v1alpha1",
+            "KubevirtCluster",
+            p.infra_id,
+            {"spec": spec},
+            labels={names.LABEL_CAPI_CLUSTER_NAME: p.infra_id},
+            annotations=annotations,
+        )
     )
