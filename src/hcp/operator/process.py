@@ -16,20 +16,13 @@ from hcp.hostedcluster import controller as hostedcluster
 from hcp.kube import Client, ClusterConfig
 from hcp.nodepool import setup as nodepool
 from hcp.operator import capi, support
-from hcp.runtime import Controller, EventRecorder, Lease, metrics, serve_health
+from hcp.runtime import Controller, EventRecorder, Lease, serve_health
 from hcp.runtime.context import Guests, Informers, OperatorContext
 from hcp.runtime.requests import observe_request
 
 log = logging.getLogger(__name__)
 LEASE = "hypershift-operator-leader-elect"
 CAPI_RETRY = 10.0
-REQUESTS = metrics.Counter(
-    "hcp_api_requests_total", "Requests to the management API server, by verb and kind.", ["verb", "kind"]
-)
-
-
-def _count(verb: str, target: str, _status: int, _seconds: float) -> None:
-    REQUESTS.inc(verb=verb, kind=target)
 
 
 def inside_cluster() -> bool:
