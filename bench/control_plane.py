@@ -277,7 +277,7 @@ class Fleet:
             return sum(
                 float(line.rpartition(" ")[2])
                 for line in lines
-                if any(f'verb="{verb}"' in line for verb in WRITES) and 'kind="leases' not in line
+                if any(f'verb="{verb}"' in line for verb in WRITES) and 'resource="leases' not in line
             )
         return 0.0
 
