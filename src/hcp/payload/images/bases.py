@@ -9,47 +9,85 @@ from hcp.payload.rootfs import RootFs
 _NO_APT = ("usr/share/perl5", "usr/lib/apt", "usr/share/zoneinfo", "usr/lib/systemd", "usr/share/pixmaps")
 
 
-def _haproxy_only(layer: Layer) -> None:
-    """haproxy's packages are unpacked, not installed: keep the program, its libraries and nothing else."""
+_LIBRARIES = ("lib64", "lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "usr/share/doc")
+_NO_LIBRARIES = (
+    "usr/lib/x86_64-linux-gnu/perl*",
+    "usr/lib/x86_64-linux-gnu/systemd",
+    "usr/lib/x86_64-linux-gnu/gconv",
+    "usr/lib/x86_64-linux-gnu/security",
+)
+_PASSWD = "root:x:0:0:root:/:/bin/sh\nnonroot:x:65532:65532::/:/sbin/nologin\n"
+_GROUP = "root:x:0:\nnonroot:x:65532:\n"
+
+
+def _only(layer: Layer, *programs: str) -> None:
+    """Packages were unpacked, not installed: of all they need, keep the named programs and the libraries."""
     for path in list(layer.entries):
-        if not path.startswith(_HAPROXY_KEEP):
+        if not path.startswith(_LIBRARIES) and not any(
+            path == name or path.startswith(f"{name}/") for name in programs
+        ):
             layer.entries.pop(path)
-    layer.file("etc/passwd", "root:x:0:0:root:/root:/bin/sh\nhaproxy:x:65532:65532::/:/sbin/nologin\n")
-    layer.file("etc/group", "root:x:0:\nhaproxy:x:65532:\n")
+    layer.file("etc/passwd", _PASSWD)
+    layer.file("etc/group", _GROUP)
     layer.directory("tmp", mode=0o1777)
-    layer.directory("run")
+    for path in ("run", "dev", "proc", "sys"):
+        layer.directory(path)
+
+
+def _haproxy_only(layer: Layer) -> None:
+    _only(layer, "usr/sbin/haproxy", "etc/haproxy", "etc/ssl")
     layer.directory("var/lib/haproxy", uid=65532, gid=65532)
 
 
-_HAPROXY_KEEP = (
-    "lib64",
-    "lib/x86_64-linux-gnu",
-    "usr/lib/x86_64-linux-gnu",
-    "usr/sbin/haproxy",
-    "usr/share/doc",
-    "etc/haproxy",
-    "etc/ssl",
+def _net_only(layer: Layer) -> None:
+    """Nodes pull this while they start, so every megabyte counts: busybox instead of Debian's own tools."""
+    _only(layer, *_NET_PROGRAMS)
+    for family in ("iptables", "ip6tables"):
+        for suffix in ("", "-save", "-restore"):
+            layer.symlink(f"usr/sbin/{family}{suffix}", "xtables-nft-multi")
+    for name in _BUSYBOX:
+        layer.symlink(f"bin/{name}", "busybox")
+
+
+_NET_PROGRAMS = (
+    "bin/busybox",
+    "bin/ip",
+    "bin/kmod",
+    "sbin/ip",
+    "sbin/modprobe",
+    "sbin/lsmod",
+    "sbin/tc",
+    "sbin/bridge",
+    "usr/sbin/conntrack",
+    "usr/sbin/ipset",
+    "usr/sbin/nft",
+    "usr/sbin/xtables-legacy-multi",
+    "usr/sbin/xtables-nft-multi",
+)
+_BUSYBOX = (
+    *("ash", "awk", "basename", "cat", "chgrp", "chmod", "chown", "cp", "cut", "date", "dd", "df", "dirname", "du"),
+    *("echo", "env", "false", "find", "grep", "head", "hostname", "id", "kill", "ln", "ls", "mkdir", "mktemp", "mv"),
+    *("nc", "nslookup", "ping", "printf", "ps", "pwd", "readlink", "rm", "rmdir", "sed", "seq", "sh", "sleep", "sort"),
+    *("stat", "sync", "tail", "tar", "test", "touch", "tr", "true", "uname", "wc", "wget", "xargs"),
 )
 
 NET = RootFs(
     "net",
     "bookworm",
-    ("iptables", "nftables", "conntrack", "ipset", "iproute2", "kmod", "procps", "ca-certificates"),
-    drop=_NO_APT,
+    ("iptables", "nftables", "conntrack", "ipset", "iproute2", "kmod", "busybox-static"),
+    variant="extract",
+    drop=_NO_LIBRARIES,
+    finish=_net_only,
+    revision=2,
 )
 HAPROXY = RootFs(
-    "haproxy",
-    "bookworm",
-    ("haproxy",),
-    variant="extract",
-    drop=("usr/lib/x86_64-linux-gnu/perl*", "usr/lib/x86_64-linux-gnu/systemd", "usr/lib/x86_64-linux-gnu/gconv"),
-    finish=_haproxy_only,
+    "haproxy", "bookworm", ("haproxy",), variant="extract", drop=_NO_LIBRARIES, finish=_haproxy_only, revision=2
 )
 PYTHON = RootFs(
     "python",
     "bookworm",
     ("python3", "haproxy", "ca-certificates", "libpython3.11-stdlib"),
-    drop=(*_NO_APT, "usr/share/perl*", "usr/lib/python3/dist-packages/*"),
+    drop=(*_NO_APT, *_NO_LIBRARIES, "usr/share/perl*", "usr/lib/python3/dist-packages/*"),
 )
 # libvirt and QEMU for virt-launcher and virt-handler. Trixie: its QEMU 10 and libvirt 11 are what KubeVirt 1.7 expects.
 VIRT = RootFs(
@@ -105,7 +143,7 @@ CDI = RootFs(
     drop=(*_NO_APT, "usr/share/perl"),
 )
 ALL = {
-    NET: "Debian with iptables, nftables, conntrack and ipset",
+    NET: "iptables, nftables, conntrack, ipset and a shell",
     HAPROXY: "HAProxy and its libraries",
     PYTHON: "Debian with Python and HAProxy",
     VIRT: "Debian with libvirt and QEMU",

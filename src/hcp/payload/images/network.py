@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hcp.payload.image import Image, Take, binaries, version_of
+from hcp.payload.image import Image, binaries, version_of
 from hcp.payload.images import bases
 from hcp.payload.images.static import MINORS
 from hcp.payload.versions import recipe_dir
@@ -26,7 +26,10 @@ def network_images() -> list[Image]:
         Image(
             "flannel",
             version_of("flannel"),
-            (*binaries("flannel", "flanneld"), Take("cni-plugins", "bin/*", "/usr/lib/cni/")),
+            (
+                *binaries("flannel", "flanneld"),
+                *binaries("cni-plugins", "bridge", "host-local", "loopback", "portmap", folder="/usr/lib/cni/"),
+            ),
             entrypoint=("flanneld",),
             base=net,
             user="0",
