@@ -13,8 +13,6 @@ from hcp.preflight.result import Finding, fail, ok, unknown, warn
 from hcp.preflight.virtualization import cdi, kubernetes, kubevirt
 
 PARALLEL = 10
-# Kinds a plain Kubernetes infra cluster does without.
-OPTIONAL = ("route.openshift.io", "config.openshift.io", "snapshot.storage.k8s.io", "subresources.kubevirt.io")
 
 
 async def missing(client: Client, rights: tuple[Right, ...], namespace: str | None) -> list[str]:
@@ -35,8 +33,8 @@ async def missing(client: Client, rights: tuple[Right, ...], namespace: str | No
 async def rights(client: Client, namespace: str) -> list[Finding]:
     check = "Rights on the infra cluster"
     hint = f"the owner of the infra cluster applies: hcp rbac external-infra --infra-namespace {namespace}"
-    needed = tuple(one for one in NAMESPACED if one.group not in OPTIONAL)
-    optional = tuple(one for one in NAMESPACED if one.group in OPTIONAL)
+    needed = tuple(one for one in NAMESPACED if one.needed)
+    optional = tuple(one for one in NAMESPACED if not one.needed)
     lacking = await missing(client, needed, namespace)
     nice = await missing(client, optional, namespace) + await missing(client, CLUSTER, None)
     found = []

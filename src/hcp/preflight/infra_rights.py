@@ -20,23 +20,26 @@ class Right:
     resources: tuple[str, ...]
     verbs: tuple[str, ...]
     purpose: str
+    # Without the others a hosted cluster works too, only something less.
+    needed: bool = True
 
 
 # In the namespace that holds the virtual machines.
 NAMESPACED = (
     Right("kubevirt.io", ("virtualmachines", "virtualmachineinstances"), EVERY, "virtual machines"),
     Right("kubevirt.io", ("virtualmachines/finalizers",), ("update",), "objects owned by virtual machines"),
-    Right("kubevirt.io", ("virtualmachineinstancemigrations",), EVERY, "moving virtual machines between nodes"),
+    Right("kubevirt.io", ("virtualmachineinstancemigrations",), EVERY, "moving machines between nodes", False),
     Right("cdi.kubevirt.io", ("datavolumes",), EVERY, "disks"),
-    Right("cdi.kubevirt.io", ("datavolumes/source",), ("create",), "cloning disks"),
+    Right("cdi.kubevirt.io", ("datavolumes/source",), ("create",), "cloning disks of others", False),
     Right("", ("services",), EVERY, "load balancers and ingress of the guest"),
     Right("", ("secrets",), EVERY, "boot documents of virtual machines"),
-    Right("", ("persistentvolumeclaims",), READ, "seeing disks"),
-    Right("", ("pods",), READ, "seeing the pods behind virtual machines"),
-    Right("", ("events",), ("get", "list", "create", "update", "patch"), "saying what went wrong"),
+    Right("", ("persistentvolumeclaims",), ("get",), "seeing disks"),
+    Right("", ("persistentvolumeclaims",), ("list", "watch"), "following disks", False),
+    Right("", ("pods",), READ, "seeing the pods behind virtual machines", False),
+    Right("", ("events",), ("get", "list", "create", "update", "patch"), "saying what went wrong", False),
     Right("discovery.k8s.io", ("endpointslices", "endpointslices/restricted"), EVERY, "leading Services to nodes"),
     Right("networking.k8s.io", ("networkpolicies",), EVERY, "keeping virtual machines off the infra networks"),
-    Right("route.openshift.io", ("routes", "routes/custom-host"), EVERY, "the guest's apps domain"),
+    Right("route.openshift.io", ("routes", "routes/custom-host"), EVERY, "the guest's apps domain", False),
     Right(
         "subresources.kubevirt.io",
         (
@@ -47,8 +50,9 @@ NAMESPACED = (
         ),
         ("update",),
         "attaching the guest's volumes",
+        False,
     ),
-    Right("snapshot.storage.k8s.io", ("volumesnapshots",), ("get", "create", "delete"), "snapshots of the guest"),
+    Right("snapshot.storage.k8s.io", ("volumesnapshots",), ("get", "create", "delete"), "the guest's snapshots", False),
 )
 # For the whole cluster, reading only.
 CLUSTER = (
