@@ -4,15 +4,26 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# kubectl of the payload, next to hcp, as soon as it is built.
+LINK_KUBECTL := $(BIN)/python -c 'from hcp import payload; p = payload.find("kubernetes-1.36"); p and print(p / "bin" / "kubectl")' \
+	| xargs -r -I{} ln -sf {} $(BIN)/kubectl
 
-.PHONY: install demo test test-unit test-integration test-e2e-smoke test-e2e lint clean
+.PHONY: install demo test test-unit test-integration test-smoke test-e2e lint clean
 
 install: $(STAMP)
+	@$(LINK_KUBECTL)
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 	touch $@
+
+# DOWNLOAD=1 takes official builds instead of building from source; NODES=0 stops at the control plane.
+demo: install
+	$(BIN)/hcp demo --nodes $(or $(NODES),2) $(if $(DOWNLOAD),--download)
+	@$(LINK_KUBECTL)
+
+test: lint test-unit test-integration test-smoke
 
 lint: install
 	$(BIN)/ruff check .
@@ -21,16 +32,21 @@ lint: install
 	$(BIN)/lint-imports
 
 test-unit: install
-	$(BIN)/pytest -q tests/unit
+	$(BIN)/pytest -q tests/unit tests/e2e/guides/test_guide_commands.py
 
+# A real etcd and kube-apiserver; built first where they are missing.
 test-integration: install
+	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy >/dev/null
+	@$(LINK_KUBECTL)
 	$(BIN)/pytest -q tests/integration
 
-# DOWNLOAD=1 takes official builds instead of building from source; NODES=0 stops at the control plane.
-demo: install
-	$(BIN)/hcp demo --nodes $(or $(NODES),2) $(if $(DOWNLOAD),--download)
+# The whole way once, with real virtual machines. Needs root.
+test-smoke: install
+	$(BIN)/pytest -q -x tests/e2e/test_smoke.py
 
-test: lint test-unit test-integration
+# Every end-to-end path; takes long.
+test-e2e: install
+	$(BIN)/pytest -q tests/e2e
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build src/*.egg-info
