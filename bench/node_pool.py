@@ -51,7 +51,7 @@ class Bench:
             raise SystemExit(f"hcp {' '.join(words)} failed")
 
     def vm_flags(self) -> list[str]:
-        return [f"--memory={MEMORY}Mi", "--cores=1", "--root-volume-size=8"]
+        return [f"--memory={MEMORY}Mi", "--cores=1", "--root-volume-size=16"]
 
     async def cluster(self) -> None:
         secret = Path(tempfile.gettempdir()) / "bench-pull-secret.json"

@@ -55,7 +55,7 @@ def test_hosted_control_plane_becomes_available(management: Cluster, access: tup
     secret.write_text('{"auths": {}}')
     hcp(
         *("create", "cluster", "kubevirt", "--name", CLUSTER, "--pull-secret", str(secret), *access),
-        *("--node-pool-replicas", "2", "--memory", "2Gi", "--cores", "1", "--root-volume-size", "8"),
+        *("--node-pool-replicas", "2", "--memory", "2Gi", "--cores", "1", "--root-volume-size", "16"),
         *("--control-plane-availability-policy", "SingleReplica"),
     )
     hcp("wait", "cluster", CLUSTER, "--control-plane", "--timeout", "10m", *access)

@@ -74,7 +74,7 @@ def control_plane(tour: Tour) -> list[Step]:
             [
                 *("create", "cluster", "kubevirt", *kubeconfig, "--name", tour.cluster, "--node-pool-replicas", "0"),
                 *("--pull-secret", str(tour.pull_secret), "--memory", "2Gi", "--cores", "1"),
-                *("--control-plane-availability-policy", "SingleReplica", "--root-volume-size", "8"),
+                *("--control-plane-availability-policy", "SingleReplica", "--root-volume-size", "16"),
             ],
         ),
         Step("Its control plane answers", ["wait", "cluster", tour.cluster, *kubeconfig, "--control-plane"]),
