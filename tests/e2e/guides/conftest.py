@@ -1,0 +1,114 @@
+"""What the guides start from: a management cluster with the operator on it, a terminal, and the guides' `example`.
+
+HCP_E2E_KUBECONFIG takes a running management cluster instead of an embedded one of its own, HCP_E2E_NAMESPACE another
+namespace for hosted clusters, HCP_E2E_WORKERS another number of nodes. Tests that need none of it start none of it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from tests.e2e.guides.shell import Shell
+from tests.e2e.hosted_tools import Guest
+from tests.e2e.local_tools import Cluster, eventually, hcp
+
+NAME = "guides"
+# The guides give larger numbers; these fit a small machine.
+SIZE = "--memory 2Gi --cores 1 --root-volume-size 16 --control-plane-availability-policy SingleReplica"
+
+
+class Given(Cluster):
+    """A management cluster that somebody else keeps running."""
+
+    def __init__(self, kubeconfig: Path) -> None:
+        from hcp import payload
+
+        self.name = ""
+        self.kubeconfig = kubeconfig
+        self.kubectl_binary = payload.ensure(["kubernetes-1.36"])["kubernetes-1.36"] / "bin" / "kubectl"
+
+
+@dataclass(frozen=True)
+class Hosted:
+    """A hosted cluster of a guide."""
+
+    name: str
+    namespace: str
+    workers: int
+
+    @property
+    def control_plane(self) -> str:
+        return f"{self.namespace}-{self.name}"
+
+    @property
+    def words(self) -> str:
+        return f"--name {self.name} --namespace {self.namespace}"
+
+
+def embedded(name: str, folder: Path) -> Iterator[Cluster]:
+    """A cluster with KubeVirt and a release in its registry, gone afterwards."""
+    hcp("local", "up", "--name", name, "--profile", "kubevirt")
+    try:
+        hcp("local", "push", "--name", name, "image-hcp", "release-1.36")
+        yield Cluster(name, folder)
+    finally:
+        hcp("local", "down", "--name", name, "--purge")
+
+
+@pytest.fixture(scope="session")
+def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    given = os.environ.get("HCP_E2E_KUBECONFIG")
+    if given:
+        yield Given(Path(given))
+        return
+    for cluster in embedded(NAME, tmp_path_factory.mktemp("management")):
+        hcp("install", "--kubeconfig", str(cluster.kubeconfig), "--wait-until-available")
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def terminal(management: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    return Shell(tmp_path_factory.mktemp("terminal"), management.kubectl_binary, management.kubeconfig)
+
+
+@pytest.fixture(scope="session")
+def clusters_namespace() -> str:
+    return os.environ.get("HCP_E2E_NAMESPACE", "clusters")
+
+
+@pytest.fixture(scope="session")
+def example(management: Cluster, terminal: Shell, clusters_namespace: str) -> Iterator[Hosted]:
+    """The cluster most steps look at, made with the options that several guides show one by one."""
+    made = Hosted("example", clusters_namespace, int(os.environ.get("HCP_E2E_WORKERS", "2")))
+    storage = terminal.run(
+        "oc get sc -o jsonpath='{.items[?(@.metadata.annotations.storageclass\\.kubernetes\\.io/is-default-class"
+        '=="true")].metadata.name}\''
+    ).split()[0]
+    try:
+        terminal.run(
+            f"hypershift create cluster kubevirt {made.words} --node-pool-replicas={made.workers}"
+            f" --pull-secret $PULL_SECRET {SIZE} --etcd-storage-class={storage}"
+            f" --root-volume-storage-class {storage} --root-volume-cache-strategy=PVC"
+        )
+        yield made
+    finally:
+        terminal.run(f"hcp destroy cluster kubevirt {made.words} --cluster-grace-period 15m", seconds=1000)
+
+
+@pytest.fixture(scope="session")
+def guest(management: Cluster, terminal: Shell, example: Hosted) -> Guest:
+    """The hosted cluster from inside, with all its nodes."""
+    path = terminal.folder / "guest.kubeconfig"
+
+    def accessible() -> bool:
+        path.write_text(terminal.run(f"hcp create kubeconfig {example.words}"))
+        return True
+
+    eventually(accessible, "a kubeconfig", 600)
+    found = Guest(management, path)
+    eventually(lambda: len(found.ready_nodes()) >= example.workers, "all nodes are ready", 1800)
+    return found
