@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hcp.api import names
 from hcp.controlplane.meta import obj
 from hcp.controlplane.params import Manifest, Params
 
 MANAGED_BY = "cluster.x-k8s.io/managed-by"
+
+
+def _unowned(p: Params) -> Params:
+    """Cluster API makes itself the owner of these objects, and gives up on one that has another controller."""
+    return replace(p, owner=None)
 
 
 def _shared(manifest: Manifest) -> Manifest:
@@ -33,7 +40,7 @@ def cluster(p: Params, *, paused: bool = False) -> Manifest:
     }
     spec = {"paused": paused, "controlPlaneRef": control_plane, "infrastructureRef": infrastructure}
     return obj(
-        p,
+        _unowned(p),
         "cluster.x-k8s.io/v1beta1",
         "Cluster",
         p.infra_id,

@@ -46,6 +46,14 @@ def test_config_hash_sees_content_and_nothing_else() -> None:
     assert config_hash([secret("x", "1")]) != config_hash([secret("y", "1")])
 
 
+def test_cluster_api_owns_its_objects_itself() -> None:
+    owned = params(owner={"kind": "HostedControlPlane", "name": "demo", "uid": "1"})
+    by_kind = {o["kind"]: o["metadata"] for o in deterministic(owned)}
+    assert "ownerReferences" in by_kind["Deployment"]
+    assert "ownerReferences" not in by_kind["Cluster"]
+    assert "ownerReferences" not in by_kind["KubevirtCluster"]
+
+
 def test_digest_does_not_depend_on_key_order() -> None:
     assert digest({"a": 1, "b": 2}) == digest({"b": 2, "a": 1})
 
