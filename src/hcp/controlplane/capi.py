@@ -16,14 +16,6 @@ def _unowned(p: Params) -> Params:
     return replace(p, owner=None)
 
 
-def _shared(manifest: Manifest) -> Manifest:
-    """Owned by the HostedControlPlane but not controlled by it: Cluster API makes its own Cluster the controller."""
-    for owner in manifest["metadata"].get("ownerReferences") or []:
-        owner.pop("controller", None)
-        owner.pop("blockOwnerDeletion", None)
-    return manifest
-
-
 def cluster(p: Params, *, paused: bool = False) -> Manifest:
     """The Cluster. Its control plane is the HostedControlPlane, which we report initialized."""
     infrastructure = {
@@ -62,14 +54,12 @@ def kubevirt_cluster(p: Params, *, credentials: bool = False) -> Manifest:
             "namespace": p.namespace,
         }
     annotations = {names.ANNOTATION_CLUSTER: p.key, MANAGED_BY: "external"}
-    return _shared(
-        obj(
-            p,
-            "infrastructure.cluster.x-k8s.io/v1alpha1",
-            "KubevirtCluster",
-            p.infra_id,
-            {"spec": spec},
-            labels={names.LABEL_CAPI_CLUSTER_NAME: p.infra_id},
-            annotations=annotations,
-        )
+    return obj(
+        _unowned(p),
+        "infrastructure.cluster.x-k8s.io/v1alpha1",
+        "KubevirtCluster",
+        p.infra_id,
+        {"spec": spec},
+        labels={names.LABEL_CAPI_CLUSTER_NAME: p.infra_id},
+        annotations=annotations,
     )
