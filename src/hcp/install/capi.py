@@ -31,7 +31,7 @@ def core_rules() -> list[Object]:
         rule("addons.cluster.x-k8s.io", "*", ["*"]),
         rule("ipam.cluster.x-k8s.io", "*", ["*"]),
         rule("runtime.cluster.x-k8s.io", "*", ["*"]),
-        rule("hypershift.openshift.io", "hostedcontrolplanes", [*READ, "update", "patch"]),
+        rule("hypershift.openshift.io", "hostedcontrolplanes", [*READ, "update", "patch", "delete"]),
         rule("hypershift.openshift.io", "hostedcontrolplanes/status", ["get"]),
         rule("apiextensions.k8s.io", "customresourcedefinitions", READ),
         rule("", "namespaces configmaps", READ),
