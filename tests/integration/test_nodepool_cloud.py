@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -135,6 +136,25 @@ async def test_only_machines_of_the_cluster_get_certificates(
         return any(event["reason"] == "NodeCertificateDenied" for event in events)
 
     assert await eventually(told)
+
+
+async def test_a_machine_made_anew_may_join_again(client: Client, home: str, shared_server: ApiServer) -> None:
+    name = f"vm-{home}"
+    await client.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+
+    async def known() -> bool:
+        return "node-role.kubernetes.io/worker" in (await client.get(r.NODES, name))["metadata"].get("labels", {})
+
+    assert await eventually(known)
+    assert await ask_for_certificate(shared_server, client, f"copy-{home}", name) == "Denied"
+    await asyncio.sleep(1.1)  # creation times have whole seconds
+    vm = {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachine",
+        "metadata": {"name": name, "namespace": f"{home}-demo"},
+    }
+    await client.create(vm)
+    assert await ask_for_certificate(shared_server, client, f"anew-{home}", name) == "Approved"
 
 
 async def test_a_node_follows_its_pool(client: Client, home: str) -> None:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from hcp.api.names import ANNOTATION_NODEPOOL, LABEL_CAPI_CLUSTER_NAME
 from hcp.kube.errors import NotFound
+from hcp.kube.resources import VIRTUALMACHINES
 from hcp.kubevirt.csr import MachineFacts, Verdict, addresses_of, approval, concerns_us, judge, node_name
 from hcp.kubevirt.session import Session
-from hcp.runtime import Informer
+from hcp.runtime import Informer, is_true
 from hcp.runtime.conditions import now
 
 Object = dict[str, Any]
@@ -40,12 +42,27 @@ def _is_our_pool(cluster: Mapping[str, Any], pool: Mapping[str, Any] | None) -> 
     return bool(same_namespace and (pool.get("spec") or {}).get("clusterName") == cluster["metadata"]["name"])
 
 
+async def _is_reborn(session: Session, name: str) -> bool:
+    """Whether the node's VM was made anew after the node had joined: a new disk, which has to join again.
+
+    A VM that only restarts keeps its disk and certificate. As long as the node is alive nobody may take its name.
+    """
+    node = session.nodes.get(name)
+    if node is None or is_true((node.get("status") or {}).get("conditions"), "Ready"):
+        return False
+    vm = await session.infra.client.get_or_none(VIRTUALMACHINES, name, session.infra.namespace)
+    return vm is not None and vm["metadata"]["creationTimestamp"] > node["metadata"]["creationTimestamp"]
+
+
 async def answer(session: Session, machines: Informer, pools: Informer, name: str) -> Verdict | None:
     """Approve or deny one request; None when there is nothing to say, an open verdict when it is too early."""
     request = session.requests.get(name)
     if request is None or not concerns_us(request):
         return None
-    verdict = judge(request, machine_facts(session, machines, pools, node_name(request)))
+    facts = machine_facts(session, machines, pools, node_name(request))
+    if facts is not None and facts.has_node and await _is_reborn(session, facts.name):
+        facts = replace(facts, has_node=False)
+    verdict = judge(request, facts)
     if verdict.approve is None:
         return verdict
     conditions = [*((request.get("status") or {}).get("conditions") or []), approval(verdict, now())]
