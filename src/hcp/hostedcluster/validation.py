@@ -176,6 +176,7 @@ _UNACTED: tuple[tuple[str, Any], ...] = (
     ("monitoring", None),
     ("olmCatalogPlacement", "management"),
     ("operatorConfiguration", None),
+    ("platform.kubevirt.storageDriver.manual", None),
     ("secretEncryption.aescbc.backupKey", None),
     ("updateService", ""),
 )

@@ -11,6 +11,7 @@ from hcp.kube.resources import HOSTEDCLUSTERS, NETWORKPOLICIES
 from hcp.kubevirt.infra import InfraClients, credentials
 from hcp.kubevirt.netpol import NAME, PolicyInput, virt_launcher_policy
 from hcp.kubevirt.networks import cluster_networks
+from hcp.nodepool.isolation_report import KEPT_OFF, NETWORKS_UNKNOWN, not_written, report
 from hcp.runtime import Controller, Result, apply_if_changed
 from hcp.runtime.context import OperatorContext
 
@@ -47,11 +48,12 @@ class Isolation:
         hosted = control_plane_namespace(namespace, name)
         given = credentials(platform)
         infra = await self._infras.get(hosted, given)
+        networks = await cluster_networks(infra.client)
         policy = virt_launcher_policy(
             PolicyInput(
                 namespace=infra.namespace,
                 infra_id=spec["infraID"],
-                networks=await cluster_networks(infra.client),
+                networks=networks,
                 node_port_addresses=node_port_addresses(spec),
                 central=not infra.external,
             )
@@ -59,14 +61,17 @@ class Isolation:
         if infra.external:
             # Several hosted clusters may share an external namespace: the policy carries the cluster's id.
             policy["metadata"]["name"] = f"{NAME}-{spec['infraID']}"
+        verdict = KEPT_OFF if networks else NETWORKS_UNKNOWN
         try:
             await apply_if_changed(infra.client, None if infra.external else self._policies, policy)
         except NotFound:
             return Result(2.0)
         except Forbidden as error:
-            message = f"the virt-launcher NetworkPolicy cannot be written in the infra cluster: {error}"
-            self._ctx.events.event(cluster, "Warning", "InsufficientNetworkPolicyRBAC", message)
-        return Result(_RECHECK) if infra.external else None
+            verdict = not_written(str(error))
+            self._ctx.events.event(cluster, "Warning", "InsufficientNetworkPolicyRBAC", verdict[2])
+        if not infra.external:
+            return None
+        return await report(self._ctx.client, cluster, infra, verdict) or Result(_RECHECK)
 
 
 def node_port_addresses(spec: Mapping[str, Any]) -> list[str]:
