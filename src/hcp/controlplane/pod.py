@@ -124,6 +124,7 @@ def template(p: Params, pod: Pod) -> Manifest:
     spec: Manifest = {
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
+        "imagePullSecrets": [{"name": "pull-secret"}],
         "priorityClassName": pod.priority,
         "securityContext": security,
         "terminationGracePeriodSeconds": pod.grace,

@@ -13,7 +13,7 @@ def encryption_key_name(cluster: str) -> str:
     return f"{cluster}-etcd-encryption-key"
 
 
-def missing(cluster: Mapping[str, Any]) -> dict[str, Any]:
+def missing(cluster: Mapping[str, Any], apps_domain: str = "") -> dict[str, Any]:
     """The spec fields to fill in; empty when nothing is missing."""
     spec, name = cluster["spec"], cluster["metadata"]["name"]
     patch: dict[str, Any] = {}
@@ -24,6 +24,11 @@ def missing(cluster: Mapping[str, Any]) -> dict[str, Any]:
     platform = spec.get("platform") or {}
     if platform.get("type") == "KubeVirt" and not (platform.get("kubevirt") or {}).get("generateID"):
         patch["platform"] = {"kubevirt": {"generateID": names.random_suffix(10)}}
+    kubevirt = platform.get("kubevirt") or {}
+    passed_through = kubevirt.get("baseDomainPassthrough") and not kubevirt.get("credentials")
+    if passed_through and apps_domain and not (spec.get("dns") or {}).get("baseDomain"):
+        # Guest routes live below the apps domain of the cluster the machines run on.
+        patch["dns"] = {"baseDomain": apps_domain}
     encryption = spec.get("secretEncryption") or {}
     if not encryption or (
         encryption.get("type") == "aescbc" and not ((encryption.get("aescbc") or {}).get("activeKey") or {}).get("name")
@@ -32,12 +37,12 @@ def missing(cluster: Mapping[str, Any]) -> dict[str, Any]:
     return patch
 
 
-def patch_for(cluster: Mapping[str, Any]) -> dict[str, Any] | None:
+def patch_for(cluster: Mapping[str, Any], apps_domain: str = "") -> dict[str, Any] | None:
     """One merge patch that adds the finalizer and the defaults, None when there is nothing to do.
 
     The finalizer list is guarded by the resource version: a merge patch replaces it whole.
     """
-    spec = missing(cluster)
+    spec = missing(cluster, apps_domain)
     meta = cluster["metadata"]
     finalizers = list(meta.get("finalizers") or [])
     body: dict[str, Any] = {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable
+from typing import Any
 
 from hcp.controlplane import (
     apiserver,
@@ -18,8 +19,9 @@ from hcp.controlplane import (
 )
 from hcp.controlplane.meta import config_hash
 from hcp.hostedcluster.scope import Scope
+from hcp.hostedcluster.status import rolled_out
 from hcp.kube.errors import NotFound
-from hcp.kube.resources import CAPI_CLUSTERS, KUBEVIRTCLUSTERS
+from hcp.kube.resources import CAPI_CLUSTERS, DEPLOYMENTS, KUBEVIRTCLUSTERS
 from hcp.runtime.phases import Waiting
 
 ETCD_MOUNTS = (("Secret", "etcd-server-tls"), ("Secret", "etcd-peer-tls"))
@@ -71,10 +73,24 @@ async def controllers(scope: Scope) -> None:
     if not _ready(scope):
         return
     p = scope.params
-    await asyncio.gather(
-        scope.cache.apply(controller_manager.deployment(p, _hash(scope, controller_manager.mounted()))),
-        scope.cache.apply(scheduler.deployment(p, _hash(scope, scheduler.mounted()))),
+    wanted = (
+        controller_manager.deployment(p, _hash(scope, controller_manager.mounted())),
+        scheduler.deployment(p, _hash(scope, scheduler.mounted())),
     )
+    await asyncio.gather(*(scope.cache.apply(w) for w in wanted if not _too_early(scope, w)))
+
+
+def _too_early(scope: Scope, wanted: dict[str, Any]) -> bool:
+    """In an upgrade the API server goes first: no other part may be newer than it."""
+    live = scope.cache.get(DEPLOYMENTS, wanted["metadata"]["name"], scope.namespace)
+    api = scope.cache.get(DEPLOYMENTS, apiserver.COMPONENT, scope.namespace)
+    if live is None or api is None or _image(live) == _image(wanted):
+        return False
+    return _image(api) != scope.params.image(apiserver.COMPONENT) or not rolled_out(api)
+
+
+def _image(deployment: dict[str, Any]) -> str:
+    return str(deployment["spec"]["template"]["spec"]["containers"][0]["image"])
 
 
 async def api_server(scope: Scope) -> None:

@@ -40,6 +40,8 @@ TIME_TO_AVAILABLE = metrics.Gauge(
 )
 # A cause outside our watches (a registry, a missing right) is looked at again at this pace.
 RETRY_FAILED_RELEASE = 10.0
+# Nothing but time changes: certificates near their end are renewed in such a pass.
+STEADY = 3600.0
 
 
 async def _release(scope: Scope) -> None:
@@ -113,8 +115,7 @@ class Reconciler:
         return self._next(scope, report)
 
     def _scope(self, cluster: Object, now: dt.datetime) -> Scope:
-        ingress = self._cache.get(INGRESS_CONFIGS, "cluster")
-        domain = ((ingress or {}).get("spec") or {}).get("domain") or ""
+        domain = self._apps_domain()
         spec = cluster["spec"]
         seen = Observed(
             unsupported=validation.unsupported(spec),
@@ -130,9 +131,14 @@ class Reconciler:
             params = translate.params(harmless, apps_domain=domain)
         return Scope(self._ctx, self._cache, self._releases, cluster, params, now, seen)
 
+    def _apps_domain(self) -> str:
+        """Below which this management cluster publishes Routes."""
+        ingress = self._cache.get(INGRESS_CONFIGS, "cluster")
+        return str(((ingress or {}).get("spec") or {}).get("domain") or "")
+
     async def _complete(self, cluster: Object) -> Object:
         """Finalizer and defaults in one write, before anything is made."""
-        body = defaults.patch_for(cluster)
+        body = defaults.patch_for(cluster, self._apps_domain())
         if body is None:
             return cluster
         meta = cluster["metadata"]
@@ -217,7 +223,7 @@ class Reconciler:
         report.raise_if_failed()
         if scope.seen.release.problem:
             return Result(RETRY_FAILED_RELEASE)
-        return report.result
+        return report.result or Result(STEADY)
 
     async def _delete(self, key: str, cluster: Object, now: dt.datetime) -> Result | None:
         if names.FINALIZER not in (cluster["metadata"].get("finalizers") or []):

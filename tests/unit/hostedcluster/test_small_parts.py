@@ -30,6 +30,15 @@ def test_a_missing_generate_id_is_filled_in_beside_the_rest() -> None:
     assert "platform" not in defaults.missing(cluster(platform={"type": "None"}))
 
 
+def test_the_base_domain_is_the_apps_domain_where_routes_are_passed_through() -> None:
+    through = cluster(platform={"type": "KubeVirt", "kubevirt": {"generateID": "x", "baseDomainPassthrough": True}})
+    assert defaults.missing(through, "apps.example")["dns"] == {"baseDomain": "apps.example"}
+    assert "dns" not in defaults.missing(through)
+    assert "dns" not in defaults.missing(cluster(), "apps.example")
+    given = {**through, "spec": {**through["spec"], "dns": {"baseDomain": "mine.example"}}}
+    assert "dns" not in defaults.missing(given, "apps.example")
+
+
 @pytest.mark.parametrize(
     ("text", "paused", "problem"),
     [
