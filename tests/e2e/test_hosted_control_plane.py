@@ -1,0 +1,142 @@
+"""Hosted control planes on an embedded cluster: published in every way, killed, restarted, and gone without a trace."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.e2e.hosted_tools import Guest
+from tests.e2e.local_tools import Cluster, eventually, hcp
+
+NAME = "hosted"
+NS = "clusters"
+RELEASE = "registry.hcp.test:5000/hcp/release:1.36.3"
+COMPONENTS = "hypershift.openshift.io/control-plane-component"
+
+pytestmark = pytest.mark.timeout(3000)
+
+
+@pytest.fixture(scope="module")
+def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    hcp("local", "up", "--name", NAME, "--profile", "cluster")
+    try:
+        hcp("local", "push", "--name", NAME, "image-hcp", "release-1.36")
+        found = Cluster(NAME, tmp_path_factory.mktemp("hosted"))
+        hcp("install", "--kubeconfig", str(found.kubeconfig), "--wait-until-available")
+        found.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}})
+        yield found
+    finally:
+        hcp("local", "down", "--name", NAME, "--purge")
+
+
+def create(management: Cluster, folder: Path, name: str, *more: str) -> None:
+    """What `hcp create` would make, without its checks for KubeVirt: no machines are wanted here."""
+    secret = folder / "pull-secret.json"
+    secret.write_text('{"auths": {}}')
+    rendered = hcp(
+        *("create", "cluster", "kubevirt", "--name", name, "--pull-secret", str(secret), "--render"),
+        *("--render-sensitive", "--release-image", RELEASE, "--etcd-storage-size", "1Gi"),
+        *("--control-plane-availability-policy", "SingleReplica", "--node-pool-replicas", "0"),
+        *more,
+    )
+    management.kubectl("apply", "-f", "-", stdin=rendered.stdout)
+
+
+def condition(management: Cluster, name: str, kind: str) -> dict[str, Any]:
+    status = management.get("hostedcluster", name, "-n", NS).get("status") or {}
+    found: dict[str, Any] = next((c for c in status.get("conditions") or [] if c["type"] == kind), {})
+    return found
+
+
+def available(management: Cluster, name: str) -> None:
+    eventually(lambda: condition(management, name, "Available").get("status") == "True", f"{name} Available", 300)
+
+
+def guest_of(management: Cluster, folder: Path, name: str) -> Guest:
+    path = folder / f"{name}.kubeconfig"
+    path.write_text(hcp("create", "kubeconfig", "--name", name, "--kubeconfig", str(management.kubeconfig)).stdout)
+    return Guest(management, path)
+
+
+def pods(management: Cluster, name: str) -> dict[str, str]:
+    found = management.get("pods", "-n", f"{NS}-{name}", "-l", COMPONENTS)["items"]
+    return {p["metadata"]["name"]: p["metadata"]["uid"] for p in found}
+
+
+def test_one_cluster_is_available_small_and_answers(management: Cluster, tmp_path: Path) -> None:
+    create(management, tmp_path, "one")
+    available(management, "one")
+    names = {n["metadata"]["name"] for n in guest_of(management, tmp_path, "one").get("namespaces")["items"]}
+    assert {"default", "kube-system"} <= names
+    assert len(pods(management, "one")) == 4
+    live = management.get("hostedcluster", "one", "-n", NS)
+    assert live["status"]["version"]["history"][0]["state"] == "Partial"
+    assert "no nodes" in condition(management, "one", "Progressing")["message"]
+
+
+def test_etcd_and_api_server_come_back_when_they_are_killed(management: Cluster, tmp_path: Path) -> None:
+    guest = guest_of(management, tmp_path, "one")
+    guest.kubectl("create", "configmap", "kept", "--from-literal=a=b")
+    for component in ("etcd", "kube-apiserver"):
+        before = pods(management, "one")
+        management.kubectl(
+            *("delete", "pod", "-n", f"{NS}-one", "-l", f"app={component}", "--grace-period=0", "--force")
+        )
+        eventually(lambda b=before: pods(management, "one") != b, "a new pod", 120)  # type: ignore[misc]
+        eventually(lambda: guest.get("configmap", "kept")["data"] == {"a": "b"}, "the data is back", 180)
+    available(management, "one")
+
+
+def test_restarting_the_operator_rolls_nothing(management: Cluster) -> None:
+    eventually(lambda: condition(management, "one", "Degraded").get("status") == "False", "calm", 120)
+    before = pods(management, "one")
+    management.kubectl("rollout", "restart", "-n", "hypershift", "deployment/operator")
+    management.kubectl("rollout", "status", "-n", "hypershift", "deployment/operator", "--timeout=180s", seconds=200)
+    management.kubectl("annotate", "hostedcluster", "one", "-n", NS, "look=again")
+    eventually(lambda: condition(management, "one", "Available").get("status") == "True", "Available", 60)
+    assert pods(management, "one") == before
+
+
+def test_published_by_route_and_by_node_port(management: Cluster, tmp_path: Path) -> None:
+    address = management.get("nodes")["items"][0]["status"]["addresses"][0]["address"]
+    create(management, tmp_path, "port", "--service-publishing-strategy", "NodePort", "--api-server-address", address)
+    create(management, tmp_path, "route")
+    by_route = [
+        {"service": s, "servicePublishingStrategy": {"type": "Route"}}
+        for s in ("APIServer", "Ignition", "Konnectivity", "OAuthServer")
+    ]
+    # Strategies cannot change, so the cluster is made anew with them.
+    spec = management.get("hostedcluster", "route", "-n", NS)["spec"]
+    management.kubectl("delete", "hostedcluster", "route", "-n", NS, seconds=300)
+    kept = {k: v for k, v in spec.items() if k not in ("infraID", "clusterID")}
+    management.apply(
+        {
+            "apiVersion": "hypershift.openshift.io/v1beta1",
+            "kind": "HostedCluster",
+            "metadata": {"name": "route", "namespace": NS},
+            "spec": {**kept, "services": by_route, "secretEncryption": None, "pullSecret": {"name": "one-pull-secret"}},
+        }
+    )
+    for name in ("port", "route"):
+        available(management, name)
+        endpoint = management.get("hostedcluster", name, "-n", NS)["status"]["controlPlaneEndpoint"]
+        assert (endpoint["host"] == address) == (name == "port")
+        assert (endpoint["port"] == 443) == (name == "route")
+
+
+def test_three_replicas_on_one_node_work_and_say_so(management: Cluster, tmp_path: Path) -> None:
+    management.kubectl("delete", "hostedcluster", "port", "route", "-n", NS, seconds=300)
+    create(management, tmp_path, "high", "--control-plane-availability-policy", "HighlyAvailable")
+    available(management, "high")
+    assert condition(management, "high", "ControlPlaneSpread")["status"] == "False"
+
+
+def test_nothing_is_left(management: Cluster) -> None:
+    management.kubectl("delete", "hostedcluster", "--all", "-n", NS, seconds=600)
+    left = {n["metadata"]["name"] for n in management.get("namespaces")["items"]}
+    assert not {n for n in left if n.startswith(f"{NS}-")}
+    status = json.loads(hcp("local", "status", "--name", NAME, "-o", "json").stdout)
+    assert status["well"], status["wrong"]
