@@ -213,7 +213,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
 @pytest.fixture
 async def openshift(owner: Client) -> Client:
     """The configuration kinds of an OpenShift management cluster."""
-    extra = [hostedcluster_support.open_crd(kind) for kind in (r.IDMS, r.ICSP)]
+    extra = [hostedcluster_support.open_crd(kind) for kind in (r.IDMS, r.ITMS, r.ICSP)]
     await crds_support.install(owner, [*openshift_config.definitions(), *extra])
     await owner.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "openshift-config"}})
     await owner.apply({"apiVersion": "config.openshift.io/v1", "kind": "Image", "metadata": {"name": "cluster"}})
@@ -279,6 +279,7 @@ def _document(secret: Object) -> str:
     [
         ("ImageContentSourcePolicy", "operator.openshift.io/v1alpha1", "repositoryDigestMirrors"),
         ("ImageDigestMirrorSet", "config.openshift.io/v1", "imageDigestMirrors"),
+        ("ImageTagMirrorSet", "config.openshift.io/v1", "imageTagMirrors"),
     ],
 )
 async def test_the_release_is_read_through_mirrors(

@@ -43,6 +43,7 @@ WHOLE: tuple[Resource, ...] = (
     k.INGRESS_CONFIGS,
     k.IMAGE_CONFIGS,
     k.IDMS,
+    k.ITMS,
     k.ICSP,
 )
 

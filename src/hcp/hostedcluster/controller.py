@@ -19,7 +19,7 @@ from hcp.runtime.informer import Informer
 from hcp.runtime.store import key_of
 
 Object = dict[str, Any]
-RESYNC_KINDS = (k.NODES, k.STORAGECLASSES, k.INGRESS_CONFIGS, k.IMAGE_CONFIGS, k.IDMS, k.ICSP)
+RESYNC_KINDS = (k.NODES, k.STORAGECLASSES, k.INGRESS_CONFIGS, k.IMAGE_CONFIGS, k.IDMS, k.ITMS, k.ICSP)
 WORKERS = 16
 
 

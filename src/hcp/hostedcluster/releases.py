@@ -12,7 +12,7 @@ from hcp.api import names
 from hcp.errors import HcpError
 from hcp.hostedcluster.cache import Cache
 from hcp.hostedcluster.observed import ReleaseState
-from hcp.kube.resources import CONFIGMAPS, ICSP, IDMS, IMAGE_CONFIGS, SECRETS
+from hcp.kube.resources import CONFIGMAPS, ICSP, IDMS, IMAGE_CONFIGS, ITMS, SECRETS
 from hcp.oci import RegistryPool
 from hcp.oci import mirrors as oci_mirrors
 from hcp.oci.trust import from_config_map
@@ -79,7 +79,7 @@ class Releases:
         return await read(client, image)
 
     def _mirror_objects(self) -> Iterable[Mapping[str, Any]]:
-        return [*self._cache.list(IDMS), *self._cache.list(ICSP)]
+        return [one for kind in (IDMS, ITMS, ICSP) for one in self._cache.list(kind)]
 
     async def _pull_secret(self, ns: str, name: str) -> dict[str, Any]:
         found = await self._cache.user_object(SECRETS, name, ns)
