@@ -32,7 +32,7 @@ lint: install
 	$(BIN)/lint-imports
 
 test-unit: install
-	$(BIN)/pytest -q tests/unit tests/e2e/guides/test_guide_commands.py
+	$(BIN)/pytest -q tests/unit tests/e2e/guides/test_guide_{commands,inventory}.py
 
 # A real etcd and kube-apiserver; built first where they are missing.
 test-integration: install
