@@ -10,6 +10,7 @@ from typing import Any
 
 from hcp.api import conditions as c
 from hcp.api import names
+from hcp.controlplane.meta import LABEL_COMPONENT
 from hcp.hostedcluster.cache import Cache
 from hcp.kube import Client
 from hcp.kube.errors import Conflict, NotFound
@@ -20,7 +21,9 @@ from hcp.kube.resources import (
     HOSTEDCONTROLPLANES,
     NAMESPACES,
     NODEPOOLS,
+    PODS,
     SECRETS,
+    STATEFULSETS,
 )
 from hcp.runtime.conditions import get_condition, set_condition
 from hcp.runtime.controller import Result
@@ -30,6 +33,7 @@ Object = dict[str, Any]
 WORKLOADS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 # Watches drive deletion; this is for what has none.
 CHECK_AGAIN = 5.0
+HURRY = 1
 
 
 async def delete(client: Client, cache: Cache, cluster: Object, now: dt.datetime) -> Result | None:
@@ -88,7 +92,7 @@ async def _capi_cluster(client: Client, cache: Cache, infra_id: str, hosted: str
 
 
 async def _hosted_namespace(client: Client, cache: Cache, cluster: Object, hosted: str) -> str:
-    """Pods first, so that the API server ends while etcd is still there; then all at once."""
+    """Pods first and in a hurry: nobody needs an orderly end of a control plane whose data goes away with it."""
     live = await client.get_or_none(NAMESPACES, hosted)
     if live is None:
         return ""
@@ -96,7 +100,12 @@ async def _hosted_namespace(client: Client, cache: Cache, cluster: Object, hoste
     if live["metadata"].get("deletionTimestamp") and not keep:
         return f"namespace {hosted}"
     await asyncio.gather(
-        *(client.delete(DEPLOYMENTS, n, hosted, propagation="Background", missing_ok=True) for n in WORKLOADS)
+        client.delete(STATEFULSETS, "etcd", hosted, propagation="Background", missing_ok=True),
+        *(client.delete(DEPLOYMENTS, n, hosted, propagation="Background", missing_ok=True) for n in WORKLOADS),
+    )
+    pods = await client.list(PODS, hosted, labels=LABEL_COMPONENT)
+    await asyncio.gather(
+        *(client.delete(PODS, p["metadata"]["name"], hosted, grace=HURRY, missing_ok=True) for p in pods)
     )
     await client.delete(HOSTEDCONTROLPLANES, cluster["metadata"]["name"], hosted, missing_ok=True)
     if keep:
