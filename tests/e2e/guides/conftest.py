@@ -1,7 +1,8 @@
 """What the guides start from: a management cluster with the operator on it, a terminal, and the guides' `example`.
 
 HCP_E2E_KUBECONFIG takes a running management cluster instead of an embedded one of its own, HCP_E2E_NAMESPACE another
-namespace for hosted clusters, HCP_E2E_WORKERS another number of nodes. Tests that need none of it start none of it.
+namespace for hosted clusters, HCP_E2E_WORKERS another number of nodes, HCP_E2E_CLUSTER a hosted cluster that is there
+already (the steps about its volumes then need one that was made like `example`). Tests that need none of it start none.
 """
 
 from __future__ import annotations
@@ -83,7 +84,12 @@ def clusters_namespace() -> str:
 @pytest.fixture(scope="session")
 def example(management: Cluster, terminal: Shell, clusters_namespace: str) -> Iterator[Hosted]:
     """The cluster most steps look at, made with the options that several guides show one by one."""
-    made = Hosted("example", clusters_namespace, int(os.environ.get("HCP_E2E_WORKERS", "2")))
+    made = Hosted(
+        os.environ.get("HCP_E2E_CLUSTER", "example"), clusters_namespace, int(os.environ.get("HCP_E2E_WORKERS", "2"))
+    )
+    if "HCP_E2E_CLUSTER" in os.environ:
+        yield made
+        return
     storage = terminal.run(
         "oc get sc -o jsonpath='{.items[?(@.metadata.annotations.storageclass\\.kubernetes\\.io/is-default-class"
         '=="true")].metadata.name}\''
