@@ -5,6 +5,7 @@ registry source and as a containerDisk. Nothing of a cluster is inside. On the d
 
     /usr/local/bin/{kubelet,containerd,containerd-shim-runc-v2,ctr,runc}   /opt/cni/bin/*
     /etc/containerd/config.toml        imports /etc/containerd/conf.d/*.toml; registries in /etc/containerd/certs.d
+    /var/lib/containerd                the images every node runs, unpacked, under the names the release gives them
     /usr/lib/hcp/hostname              host name = VM name, from openstack/latest/meta_data.json of the config drive
     /usr/lib/hcp/firstboot             once: Ignition (fetch, files), then starts the units it enabled
     /usr/lib/hcp/growroot              at boot: root file system as big as the disk
@@ -25,6 +26,7 @@ from hcp.errors import HcpError
 from hcp.oci.writer import ImageConfig, Layer, write_image
 from hcp.payload.component import Component, hash_files
 from hcp.payload.context import BuildContext
+from hcp.payload.disk_images import node_images, preload
 from hcp.payload.disk_initrd import ROOT_MODULES, build_initrd
 from hcp.payload.disk_raw import DISK_BYTES, make_disk
 from hcp.payload.disk_root import KERNEL, PACKAGES, finish_root, make_debian, root_inputs
@@ -32,7 +34,7 @@ from hcp.payload.image import REGISTRY, version_of
 from hcp.payload.versions import recipe_dir
 
 REPOSITORY = "hcp/node-disk"
-_REVISION = 2
+_REVISION = 3
 _BINARIES = {
     "containerd": ("containerd", "containerd-shim-runc-v2", "ctr"),
     "runc": ("runc",),
@@ -54,7 +56,10 @@ def components(minors: tuple[str, ...]) -> Iterator[Component]:
             name=f"node-disk-{minor}",
             version=version_of(f"kubernetes-{minor}"),
             build=partial(_build, minor),
-            deps=("rootfs-node", f"kubernetes-{minor}", "containerd", "runc", "cni-plugins", "ignition"),
+            deps=(
+                *("rootfs-node", f"kubernetes-{minor}", "containerd", "runc", "cni-plugins", "ignition"),
+                *node_images(minor).values(),
+            ),
             inputs=_inputs,
             outputs=("image/index.json",),
             summary=f"boot disk of a node with kubelet {minor}",
@@ -76,6 +81,7 @@ def _build(minor: str, ctx: BuildContext) -> None:
     _add_kernel(ctx, root)
     _add_binaries(ctx, root, minor)
     finish_root(root, recipe_dir("node-disk") / "root")
+    preload(ctx, node_images(minor), root / "var" / "lib" / "containerd")
     disk = ctx.scratch / "disk.qcow2"
     make_disk(ctx, root, disk)
     shutil.rmtree(root)

@@ -88,3 +88,13 @@ def test_flannel_configuration_follows_the_leased_subnet(tmp_path: Path, leased:
     assert plugins[0]["mtu"] == 1350
     assert plugins[0]["ipam"]["ranges"] == ranges
     assert len(plugins[0]["ipam"]["routes"]) == len(plugins[0]["ipam"]["ranges"])
+
+
+@pytest.mark.parametrize("minor", MINORS)
+def test_a_disk_brings_only_images_that_its_release_names(minor: str) -> None:
+    from hcp.payload.disk_images import node_images
+
+    registry = default_registry()
+    images = set(node_images(minor).values())
+    assert images <= set(registry.get(f"node-disk-{minor}").deps)
+    assert images <= set(registry.get(f"release-{minor}").deps)
