@@ -5,11 +5,12 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from hcp.controlplane import certs
 from hcp.controlplane.params import Manifest, Params
-from hcp.pki import KeyPair, issue_leaf, needs_renewal, new_ca
+from hcp.pki import KeyPair, Leaf, issue_leaf, needs_renewal, new_ca
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +47,17 @@ def leaves(
     for spec in wanted:
         ca = cas[spec.authority]
         pair = certs.leaf_pair(spec, existing[spec.name]) if spec.name in existing else None
-        if pair is None or needs_renewal(pair, ca.cert_pem, spec.leaf, now):
+        if pair is None or _worn_out(pair, ca.cert_pem, spec.leaf, (now or dt.datetime.now(dt.UTC)).date()):
             pair = issue_leaf(ca, spec.leaf)
             fresh.add(spec.name)
         secrets[spec.name] = certs.leaf_secret(p, spec, pair, ca.cert_pem)
     return Issued(secrets, frozenset(fresh))
+
+
+@lru_cache(maxsize=8192)
+def _worn_out(pair: KeyPair, ca: bytes, leaf: Leaf, day: dt.date) -> bool:
+    """Checking a signature is the dearest part of a pass, and its answer changes with the day at most."""
+    return needs_renewal(pair, ca, leaf, dt.datetime.combine(day, dt.time(), dt.UTC))
 
 
 def pairs(issued: Mapping[str, Mapping[str, Any]]) -> dict[str, KeyPair]:

@@ -21,6 +21,8 @@ from hcp.runtime.store import key_of
 Object = dict[str, Any]
 RESYNC_KINDS = (k.NODES, k.STORAGECLASSES, k.INGRESS_CONFIGS, k.IMAGE_CONFIGS, k.IDMS, k.ITMS, k.ICSP)
 WORKERS = 16
+# Whose end the deletion of a cluster waits for; the end of everything else means nothing to it.
+GOING = ("Namespace", "Cluster")
 
 
 class HostedClusters:
@@ -109,6 +111,8 @@ class HostedClusters:
         if obj.get("kind") == "Namespace":
             hosted = meta["name"]
         for cluster in self.cache.informer(k.HOSTEDCLUSTERS).by_index("hosted", hosted or ""):
+            if cluster["metadata"].get("deletionTimestamp") and obj.get("kind") not in GOING:
+                continue
             yield f"{cluster['metadata']['namespace']}/{cluster['metadata']['name']}"
 
 
