@@ -34,7 +34,7 @@ def arguments(host: str, port: int, tls: str = TLS) -> list[str]:
         f"--agent-key={tls}/tls.key",
         "--health-server-host=127.0.0.1",
         f"--health-server-port={HEALTH_PORT}",
-        "--admin-server-port=0",
+        "--admin-server-port=2042",
         "--agent-identifiers=default-route=true",
         "--keepalive-time=30s",
         "--probe-interval=5s",
