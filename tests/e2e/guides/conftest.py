@@ -7,6 +7,7 @@ already (the steps about its volumes then need one that was made like `example`)
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,6 +51,7 @@ class Hosted:
         return f"--name {self.name} --namespace {self.namespace}"
 
 
+@contextlib.contextmanager
 def embedded(name: str, folder: Path) -> Iterator[Cluster]:
     """A cluster with KubeVirt and a release in its registry, gone afterwards."""
     hcp("local", "up", "--name", name, "--profile", "kubevirt")
@@ -66,7 +68,7 @@ def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     if given:
         yield Given(Path(given))
         return
-    for cluster in embedded(NAME, tmp_path_factory.mktemp("management")):
+    with embedded(NAME, tmp_path_factory.mktemp("management")) as cluster:
         hcp("install", "--kubeconfig", str(cluster.kubeconfig), "--wait-until-available")
         yield cluster
 

@@ -26,8 +26,9 @@ def infra(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     given = os.environ.get("HCP_E2E_INFRA_KUBECONFIG")
     if given:
         yield Given(Path(given))
-    else:
-        yield from embedded("guides-infra", tmp_path_factory.mktemp("infra"))
+        return
+    with embedded("guides-infra", tmp_path_factory.mktemp("infra")) as cluster:
+        yield cluster
 
 
 @pytest.fixture(scope="module")
