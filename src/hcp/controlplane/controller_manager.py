@@ -43,9 +43,11 @@ def arguments(p: Params, root: str = ROOT) -> list[str]:
         "kube-api-burst": "300",
         "kube-api-qps": "150",
         "leader-elect": "true",
-        "leader-elect-renew-deadline": "12s",
+        # Longer than usual: on a crowded machine a slow API must not end the process.
+        "leader-elect-lease-duration": "30s",
+        "leader-elect-renew-deadline": "20s",
         "leader-elect-resource-lock": "leases",
-        "leader-elect-retry-period": "3s",
+        "leader-elect-retry-period": "4s",
         "node-monitor-grace-period": "50s",
         "profiling": "false",
         "root-ca-file": f"{root}/root-ca/ca.crt",

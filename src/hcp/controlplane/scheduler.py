@@ -28,9 +28,9 @@ def config(p: Params, root: str = ROOT) -> Manifest:
         "clientConnection": {"kubeconfig": f"{root}/kubeconfig/kubeconfig"},
         "leaderElection": {
             "leaderElect": True,
-            "leaseDuration": "15s",
-            "renewDeadline": "12s",
-            "retryPeriod": "3s",
+            "leaseDuration": "30s",
+            "renewDeadline": "20s",
+            "retryPeriod": "4s",
         },
     }
     return config_map(p, CONFIG, {"config.yaml": json.dumps(value, indent=1, sort_keys=True) + "\n"})
