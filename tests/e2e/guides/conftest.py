@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from tests.e2e.guides.shell import Shell
 from tests.e2e.hosted_tools import Guest
-from tests.e2e.local_tools import Cluster, eventually, hcp
+from tests.e2e.local_tools import Cluster, hcp
 
 NAME = "guides"
 # The guides give larger numbers; these fit a small machine.
@@ -110,13 +110,9 @@ def example(management: Cluster, terminal: Shell, clusters_namespace: str) -> It
 @pytest.fixture(scope="session")
 def guest(management: Cluster, terminal: Shell, example: Hosted) -> Guest:
     """The hosted cluster from inside, with all its nodes."""
+    terminal.run(f"hcp wait cluster {example.name} --namespace {example.namespace} --timeout 30m", seconds=1900)
     path = terminal.folder / "guest.kubeconfig"
-
-    def accessible() -> bool:
-        path.write_text(terminal.run(f"hcp create kubeconfig {example.words}"))
-        return True
-
-    eventually(accessible, "a kubeconfig", 600)
+    path.write_text(terminal.run(f"hcp create kubeconfig {example.words}"))
     found = Guest(management, path)
-    eventually(lambda: len(found.ready_nodes()) >= example.workers, "all nodes are ready", 1800)
+    assert len(found.ready_nodes()) >= example.workers
     return found
