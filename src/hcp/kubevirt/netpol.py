@@ -26,6 +26,8 @@ class PolicyInput:
     infra_id: str
     networks: Sequence[str]
     node_port_addresses: Sequence[str] = ()
+    # Where the cluster's own API server answers: outside the pod and service networks, and still not for guests.
+    api_endpoints: Sequence[tuple[str, int]] = ()
     # The VMs run beside their control plane and reach it as pods.
     central: bool = True
 
@@ -33,10 +35,11 @@ class PolicyInput:
 def virt_launcher_policy(given: PolicyInput) -> dict[str, Any]:
     """The policy for all VMs of one hosted cluster."""
     own = {"matchLabels": {LABEL_INFRA_ID: given.infra_id, "kubevirt.io": "virt-launcher"}}
-    egress: list[dict[str, Any]] = [{"to": [*_outside(given.networks), *_peers(own, given.central)]}]
+    hidden = [*given.networks, *(_cidr(address) for address, _ in given.api_endpoints)]
+    egress: list[dict[str, Any]] = [{"to": [*_outside(hidden), *_peers(own, given.central)]}]
+    egress += [_beside(address, port) for address, port in sorted(set(given.api_endpoints))]
     for address in sorted({text for text in given.node_port_addresses if _is_address(text)}):
-        length = 128 if ":" in address else 32
-        egress.append({"to": [{"ipBlock": {"cidr": f"{address}/{length}"}}]})
+        egress.append({"to": [{"ipBlock": {"cidr": _cidr(address)}}]})
     return {
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
@@ -48,6 +51,20 @@ def virt_launcher_policy(given: PolicyInput) -> dict[str, Any]:
             "egress": egress,
         },
     }
+
+
+def _cidr(address: str) -> str:
+    return f"{address}/{128 if ':' in address else 32}"
+
+
+def _beside(address: str, port: int) -> dict[str, Any]:
+    """Everything else on the machine of an API server: node ports, a registry."""
+    ports: list[dict[str, Any]] = [{"protocol": "UDP", "port": 1, "endPort": 65535}]
+    if port > 1:
+        ports.append({"protocol": "TCP", "port": 1, "endPort": port - 1})
+    if port < 65535:
+        ports.append({"protocol": "TCP", "port": port + 1, "endPort": 65535})
+    return {"to": [{"ipBlock": {"cidr": _cidr(address)}}], "ports": ports}
 
 
 def _outside(networks: Sequence[str]) -> list[dict[str, Any]]:

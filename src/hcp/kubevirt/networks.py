@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hcp.kube import Client, Resource
 from hcp.kube.errors import ApiError, Forbidden, NotFound
-from hcp.kube.resources import NETWORK_CONFIGS, NODES
+from hcp.kube.resources import ENDPOINTSLICES, NETWORK_CONFIGS, NODES
 
 _SERVICE_CIDRS = Resource("networking.k8s.io", "v1", "servicecidrs", "ServiceCIDR", False)
 
@@ -19,6 +19,20 @@ async def cluster_networks(client: Client) -> list[str]:
     found = [entry.get("cidr", "") for entry in status.get("clusterNetwork") or []]
     found += list(status.get("serviceNetwork") or [])
     return sorted({cidr for cidr in found if cidr}) or await _observed(client)
+
+
+async def api_endpoints(client: Client) -> list[tuple[str, int]]:
+    """The addresses and ports behind the cluster's own ``kubernetes`` Service; empty when we may not know them."""
+    try:
+        slices = await client.list(ENDPOINTSLICES, "default", "kubernetes.io/service-name=kubernetes")
+    except ApiError:
+        return []
+    found: set[tuple[str, int]] = set()
+    for item in slices:
+        ports = [int(port["port"]) for port in item.get("ports") or [] if port.get("port")]
+        for endpoint in item.get("endpoints") or []:
+            found.update((address, port) for address in endpoint.get("addresses") or [] for port in ports)
+    return sorted(found)
 
 
 async def _observed(client: Client) -> list[str]:

@@ -10,7 +10,7 @@ from hcp.kube.errors import Forbidden, NotFound
 from hcp.kube.resources import HOSTEDCLUSTERS, NETWORKPOLICIES
 from hcp.kubevirt.infra import InfraClients, credentials
 from hcp.kubevirt.netpol import NAME, PolicyInput, virt_launcher_policy
-from hcp.kubevirt.networks import cluster_networks
+from hcp.kubevirt.networks import api_endpoints, cluster_networks
 from hcp.nodepool.isolation_report import KEPT_OFF, NETWORKS_UNKNOWN, not_written, report
 from hcp.runtime import Controller, Result, apply_if_changed
 from hcp.runtime.context import OperatorContext
@@ -55,6 +55,7 @@ class Isolation:
                 infra_id=spec["infraID"],
                 networks=networks,
                 node_port_addresses=node_port_addresses(spec),
+                api_endpoints=await api_endpoints(infra.client),
                 central=not infra.external,
             )
         )

@@ -93,6 +93,15 @@ def test_the_policy_of_virt_launchers() -> None:
     assert outside["spec"]["egress"][0]["to"][0] == {"ipBlock": {"cidr": "0.0.0.0/0"}}
 
 
+def test_the_api_of_the_infra_cluster_is_hidden_and_its_machine_is_not() -> None:
+    policy = virt_launcher_policy(PolicyInput("ns", "demo-x", ["10.0.0.0/8"], api_endpoints=[("192.0.2.2", 6443)]))
+    first, beside = policy["spec"]["egress"]
+    assert first["to"][0]["ipBlock"]["except"] == ["10.0.0.0/8", "192.0.2.2/32"]
+    assert beside["to"] == [{"ipBlock": {"cidr": "192.0.2.2/32"}}]
+    assert {"protocol": "TCP", "port": 1, "endPort": 6442} in beside["ports"]
+    assert {"protocol": "TCP", "port": 6444, "endPort": 65535} in beside["ports"]
+
+
 def node(**more: Any) -> dict[str, Any]:
     return {"metadata": {"name": "vm-1", "labels": {}, **more.pop("metadata", {})}, "spec": more}
 
