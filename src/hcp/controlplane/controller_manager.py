@@ -80,7 +80,7 @@ def deployment(p: Params, config_hash: str) -> Manifest:
         env={"GOGC": "50"},
         startupProbe=http_probe("/healthz", "client", failures=300),
         readinessProbe=http_probe("/healthz", "client", period=5, timeout=5),
-        livenessProbe=http_probe("/healthz", "client", period=30, timeout=10),
+        livenessProbe=http_probe("/healthz", "client", period=30, timeout=15, failures=6),
     )
     volumes = [*(secret_volume(n, n) for n in SECRETS), *(config_volume(n, n) for n in CONFIG_MAPS)]
     priority = p.annotations.get(names.ANNOTATION_CONTROL_PLANE_PRIORITY) or names.PRIORITY_CONTROL_PLANE

@@ -31,13 +31,17 @@ async def hosted_namespace(scope: Scope) -> None:
         raise Waiting("NamespaceTerminating", f"Namespace {scope.namespace} is still being deleted")
     async with _uids:
         live = scope.cache.get(NAMESPACES, scope.namespace)
+        _check_owner(scope, live)
         uid = _uid(live)
         if uid is None and not await scope.ctx.client.has(SCCS):
             taken = (_uid(n) for n in scope.cache.list(NAMESPACES))
             uid = free_uid(u for u in taken if u is not None)
         scope.change(uid=uid)
-        made = await scope.cache.apply(namespace(scope.params))
-    owner = (made["metadata"].get("annotations") or {}).get(names.ANNOTATION_CLUSTER)
+        await scope.cache.apply(namespace(scope.params))
+
+
+def _check_owner(scope: Scope, live: Object | None) -> None:
+    owner = ((live or {}).get("metadata", {}).get("annotations") or {}).get(names.ANNOTATION_CLUSTER)
     if owner not in (None, scope.params.key):
         raise HcpError(
             f"Namespace {scope.namespace} belongs to HostedCluster {owner}", hint="Choose another name for this one."

@@ -58,11 +58,18 @@ def deployment(component: str, image: str, ns: str) -> Object:
     if component == "cluster-api":
         args += ["--diagnostics-address=127.0.0.1:8080", "--insecure-diagnostics=true"]
         args += ["--feature-gates=MachineSetPreflightChecks=false"]
+        args += ["--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=45s"]
         # The definitions are ours, with one version: nothing to migrate, and no right to change them is needed.
         args += ["--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields"]
     else:
         args = [a for a in args if not a.startswith("--webhook-cert-dir")]
-    probe = {"httpGet": {"path": "/healthz", "port": 9440}, "periodSeconds": 10}
+    # Patient: on a crowded machine a restart makes everything worse.
+    probe = {
+        "httpGet": {"path": "/healthz", "port": 9440},
+        "periodSeconds": 20,
+        "timeoutSeconds": 10,
+        "failureThreshold": 6,
+    }
     container = {
         "name": "manager",
         "image": image,
@@ -71,7 +78,11 @@ def deployment(component: str, image: str, ns: str) -> Object:
         "env": [{"name": "GOGC", "value": "50"}],
         "ports": [{"name": "healthz", "containerPort": 9440, "protocol": "TCP"}],
         "resources": {"requests": {"cpu": "10m", "memory": memory}},
-        "readinessProbe": {**probe, "httpGet": {"path": "/readyz", "port": 9440}, "periodSeconds": 2},
+        "readinessProbe": {
+            **probe,
+            "httpGet": {"path": "/readyz", "port": 9440},
+            "periodSeconds": 2,
+        },
         "livenessProbe": probe,
         "securityContext": {
             "allowPrivilegeEscalation": False,

@@ -14,6 +14,7 @@ from hcp.api import names
 from hcp.errors import HcpError
 from hcp.hostedcluster import controller as hostedcluster
 from hcp.kube import Client, ClusterConfig
+from hcp.kube.errors import Forbidden
 from hcp.nodepool import setup as nodepool
 from hcp.operator import capi, support
 from hcp.runtime import Controller, EventRecorder, Lease, serve_health
@@ -85,7 +86,7 @@ class Operator:
         self._leading = True
         options = self._options
         # The kinds must be served before caches follow them.
-        ours = await capi.ensure_definitions(client, options.support)
+        ours = await self._definitions(client)
         ctx = OperatorContext(
             client=client,
             informers=Informers(client),
@@ -126,6 +127,17 @@ class Operator:
             for controller in controllers:
                 controller.stop()
             await asyncio.gather(*running, return_exceptions=True)
+
+    async def _definitions(self, client: Client) -> bool:
+        """Cluster API's kinds. An API server that is just busy must not end the process, which would only add load."""
+        while True:
+            try:
+                return await capi.ensure_definitions(client, self._options.support)
+            except Forbidden:
+                raise
+            except (HcpError, TimeoutError) as exc:
+                log.warning("cannot apply Cluster API's definitions, trying again", extra={"error": str(exc)})
+                await asyncio.sleep(CAPI_RETRY)
 
     async def _managers(self, client: Client) -> None:
         """Cluster API's Deployments; a failure here must not keep control planes from coming up."""
