@@ -253,6 +253,50 @@ async def test_what_is_wrong_is_told_and_recovers_by_itself(
         await s.eventually("all is gone", lambda n=name: gone(admin, n))  # type: ignore[misc]
 
 
+async def test_an_upgrade_begins_with_the_api_server(
+    admin: Client, operator: Callable[[], Running], image: str, registry: Registry, tmp_path: Path
+) -> None:
+    operator()
+    newer, ns = await s.push_release(registry, tmp_path, "1.37.0"), "clusters-newer"
+    await s.create(admin, "newer", image, registry)
+
+    async def images() -> dict[str, str]:
+        found = await admin.list(k.DEPLOYMENTS, ns)
+        return {
+            d["metadata"]["name"]: d["spec"]["template"]["spec"]["containers"][0]["image"].rpartition("@")[2]
+            for d in found
+        }
+
+    async def made() -> bool:
+        return len(await images()) == 3
+
+    await s.eventually("it is made", made, hands(admin, ns))
+    await s.report_ready(admin, ns)
+    old = (await images())["kube-apiserver"]
+    await admin.patch(k.HOSTEDCLUSTERS, "newer", "clusters", {"spec": {"release": {"image": newer}}})
+
+    async def api_server_moved() -> bool:
+        return (await images())["kube-apiserver"] != old
+
+    await s.eventually("the API server is moved", api_server_moved)
+    await asyncio.sleep(1)
+    assert {name: found == old for name, found in (await images()).items()} == {
+        "kube-apiserver": False,
+        "kube-controller-manager": True,
+        "kube-scheduler": True,
+    }
+    await s.report_ready(admin, ns, only="kube-apiserver")
+
+    async def all_moved() -> bool:
+        return old not in (await images()).values()
+
+    await s.eventually("the others follow", all_moved)
+    history = (await admin.get(k.HOSTEDCLUSTERS, "newer", "clusters"))["status"]["version"]["history"]
+    assert [h["version"] for h in history] == ["1.37.0", "1.36.3"]
+    await admin.delete(k.HOSTEDCLUSTERS, "newer", "clusters")
+    await s.eventually("all is gone", lambda: gone(admin, "newer"))
+
+
 async def test_a_pause_rests_and_the_same_infra_id_is_refused(
     admin: Client, operator: Callable[[], Running], image: str, registry: Registry
 ) -> None:
