@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hcp.api import names
-from hcp.controlplane.meta import secret_data
+from hcp.controlplane.meta import digest, secret_data
 from hcp.kube import Client
 from hcp.kube.errors import AlreadyExists
 from hcp.kube.resources import CRDS, SECRETS
@@ -24,6 +24,7 @@ log = logging.getLogger(__name__)
 Object = dict[str, Any]
 OWNER_LABEL = f"{names.GROUP}/managed-by"
 OWNER = "hcp"
+DEFINITION_HASH = f"{names.GROUP}/definition-hash"
 WEBHOOK_SECRET = "capi-webhooks-tls"
 WEBHOOK_DIR = "/tmp/k8s-webhook-server/serving-certs"
 ESTABLISH_TIMEOUT = 60.0
@@ -41,7 +42,7 @@ def definition(component: str, crd: Mapping[str, Any]) -> Object:
     if component == "cluster-api-kubevirt":
         labels["cluster.x-k8s.io/provider"] = "kubevirt"
     metadata = crd["metadata"]
-    annotations = {k: v for k, v in (metadata.get("annotations") or {}).items() if k.startswith("controller-gen")}
+    annotations = {DEFINITION_HASH: digest(crd["spec"], labels)}
     return {
         "apiVersion": crd["apiVersion"],
         "kind": crd["kind"],
@@ -130,12 +131,12 @@ async def ensure_definitions(client: Client, support: Support) -> bool:
     if core is not None and not _ours(core):
         log.info("this cluster has its own Cluster API, it is used as it is")
         return False
-    mine = [w for w in wanted if w["metadata"]["name"] not in live or _ours(live[w["metadata"]["name"]])]
+    mine = [w for w in wanted if _stale(live.get(w["metadata"]["name"]), w)]
     limit = asyncio.Semaphore(4)
 
     async def one(obj: Object) -> Object:
         async with limit:
-            return await apply_if_changed(client, None, obj)
+            return await client.apply(obj)
 
     made = await asyncio.gather(*(one(w) for w in mine))
     async with asyncio.timeout(ESTABLISH_TIMEOUT):
@@ -147,6 +148,14 @@ async def _established(client: Client, crd: Object) -> None:
     while not is_true((crd.get("status") or {}).get("conditions"), "Established"):
         await asyncio.sleep(0.1)
         crd = await client.get(CRDS, crd["metadata"]["name"])
+
+
+def _stale(live: Object | None, wanted: Object) -> bool:
+    """Whether a definition has to be written. They are huge, so their hash is compared instead of their content."""
+    if live is None:
+        return True
+    have = (live["metadata"].get("annotations") or {}).get(DEFINITION_HASH)
+    return _ours(live) and have != wanted["metadata"]["annotations"][DEFINITION_HASH]
 
 
 def _ours(crd: Object) -> bool:

@@ -23,6 +23,8 @@ from hcp.runtime.requests import observe_request
 
 log = logging.getLogger(__name__)
 LEASE = "hypershift-operator-leader-elect"
+# Long enough for a crowded machine; a restarted container keeps its identity, and an orderly end hands over at once.
+LEASE_SECONDS, LEASE_RENEW = 45.0, 8.0
 CAPI_RETRY = 10.0
 
 
@@ -70,7 +72,9 @@ class Operator:
         try:
             async with Client(options.config, user_agent="hcp-operator", observer=observe_request) as client:
                 await self._namespace(client)
-                await Lease(client, LEASE, options.namespace, options.identity).run(lambda: self._lead(client))
+                await Lease(
+                    client, LEASE, options.namespace, options.identity, duration=LEASE_SECONDS, renew_every=LEASE_RENEW
+                ).run(lambda: self._lead(client))
         finally:
             if server is not None:
                 await server.close()
