@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ipaddress
 import json
-import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -127,12 +126,14 @@ def kvm() -> tuple[bool, str]:
     return probe()
 
 
+def has_dummy_links() -> bool:
+    """Whether the kernel can make links of type dummy, tried in a network namespace of its own."""
+    trial = ["unshare", "--net", "ip", "link", "add", "hcpt0", "type", "dummy"]
+    return subprocess.run(trial, check=False, capture_output=True).returncode == 0
+
+
 def inotify_limits() -> list[tuple[Path, int]]:
     """Kernel limits that a node with hundreds of pods runs into."""
     base = Path("/proc/sys/fs/inotify")
     wanted = ((base / "max_user_instances", 8192), (base / "max_user_watches", 1048576))
     return [(path, value) for path, value in wanted if path.exists() and int(path.read_text()) < value]
-
-
-def is_root() -> bool:
-    return os.geteuid() == 0

@@ -77,3 +77,10 @@ def ensure(names: Iterable[str], progress: Progress, *, from_dir: Path | None = 
     paths = payload.ensure(names, progress=progress, from_dir=from_dir, download=download)
     registry = default_registry()
     return Parts(paths, {name: registry.get(name).version for name in paths})
+
+
+def version(component: str) -> str:
+    """The pinned version of a component, without building anything."""
+    from hcp.payload.registry import default_registry
+
+    return default_registry().get(component).version

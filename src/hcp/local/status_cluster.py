@@ -10,7 +10,7 @@ from hcp.kube import Client, load_config
 from hcp.kube.errors import ApiError
 from hcp.kube.resources import DAEMONSETS, DEPLOYMENTS, NODES
 from hcp.local.addons.waiting import is_node_ready, is_ready, pod_trouble
-from hcp.local.host import kvm
+from hcp.local.host import has_dummy_links, kvm
 from hcp.local.layout import Layout
 from hcp.local.spec import Spec
 from hcp.local.status import Line, Status
@@ -53,6 +53,10 @@ async def _look(client: Client, spec: Spec, status: Status) -> None:
         status.notes.append(
             f"Virtual machines use KVM: {why}." if usable else f"Virtual machines run in software emulation: {why}."
         )
+        if not has_dummy_links():
+            status.notes.append(
+                "The kernel has no dummy links: virt-handler keeps a bridged machine's address on a bridge instead."
+            )
 
 
 def _owns(workload: str, pod: str) -> bool:
@@ -61,8 +65,15 @@ def _owns(workload: str, pod: str) -> bool:
 
 
 def _version(workload: dict[str, Any]) -> str:
+    """From its label; operators that carry none name it in their environment."""
     labels = workload["metadata"].get("labels") or {}
-    return str(labels.get("app.kubernetes.io/version") or "")
+    if found := labels.get("app.kubernetes.io/version"):
+        return str(found).removeprefix("v")
+    for container in workload["spec"]["template"]["spec"]["containers"]:
+        for variable in container.get("env") or ():
+            if variable["name"] in ("KUBEVIRT_VERSION", "OPERATOR_VERSION"):
+                return str(variable.get("value") or "").removeprefix("v")
+    return ""
 
 
 async def _memory(client: Client, spec: Spec) -> dict[tuple[str, str], int]:

@@ -47,7 +47,7 @@ async def _install(ctx: Context, client: Client, wanted: list[Object], images: d
 def objects(ctx: Context, refs: dict[str, str]) -> list[Object]:
     plan = ctx.spec.addresses
     registry_ca = (ctx.layout.pki / "registry-ca.crt").read_text()
-    return [
+    found = [
         *config.definitions(),
         *router.definitions(),
         *config.objects(plan, registry_ca),
@@ -56,3 +56,26 @@ def objects(ctx: Context, refs: dict[str, str]) -> list[Object]:
         *storage.objects(refs["local-path-provisioner"], refs["local-path-helper"]),
         *router.objects(plan, refs["router"]),
     ]
+    for obj in found:
+        if obj["kind"] in waiting.WORKLOADS:
+            _label_version(obj)
+    return found
+
+
+# Workload → payload component whose version it shows.
+_VERSIONS = {
+    "coredns": "coredns",
+    "kube-router": "kube-router",
+    "local-path-provisioner": "local-path-provisioner",
+    "router-default": "image-router",
+}
+
+
+def _label_version(workload: Object) -> None:
+    """`status` reads it; only on the workload, since a label of its pods would restart them."""
+    component = _VERSIONS[workload["metadata"]["name"]]
+    workload["metadata"].setdefault("labels", {})
+    workload["metadata"]["labels"] = {
+        **workload["metadata"]["labels"],
+        "app.kubernetes.io/version": parts.version(component),
+    }

@@ -89,15 +89,26 @@ def _deployment(image: str, helper: str) -> Object:
             "--service-account-name=local-path-provisioner",
             "--worker-threads=8",
         ],
-        "env": [{"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}}],
+        # With the node's name and its folder it makes directories itself; a helper pod for each takes seconds.
+        "env": [
+            {"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
+            {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
+        ],
+        "securityContext": {"runAsUser": 0, "runAsGroup": 0},
         "resources": {"requests": {"cpu": "10m", "memory": "30Mi"}},
-        "volumeMounts": [{"name": "config", "mountPath": "/etc/config/", "readOnly": True}],
+        "volumeMounts": [
+            {"name": "config", "mountPath": "/etc/config/", "readOnly": True},
+            {"name": "volumes", "mountPath": FOLDER},
+        ],
     }
     pod: Object = {
         "serviceAccountName": "local-path-provisioner",
         "priorityClassName": "system-cluster-critical",
         "tolerations": [{"operator": "Exists"}],
         "containers": [container],
-        "volumes": [{"name": "config", "configMap": {"name": "local-path-config"}}],
+        "volumes": [
+            {"name": "config", "configMap": {"name": "local-path-config"}},
+            {"name": "volumes", "hostPath": {"path": FOLDER, "type": "DirectoryOrCreate"}},
+        ],
     }
     return workload("Deployment", "local-path-provisioner", NAMESPACE, {"app": "local-path-provisioner"}, pod)
