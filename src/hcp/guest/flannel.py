@@ -57,7 +57,13 @@ def _daemon_set(g: GuestParams, image: str, config_hash: str) -> Manifest:
         "name": "kube-flannel",
         "image": image,
         "imagePullPolicy": "IfNotPresent",
-        "command": ["flanneld", "--ip-masq", "--kube-subnet-mgr", "--net-config-path=/etc/kube-flannel/net-conf.json"],
+        "command": [
+            "flanneld",
+            "--ip-masq",
+            "--kube-subnet-mgr",
+            "--net-config-path=/etc/kube-flannel/net-conf.json",
+            "--iptables-resync=60",  # every 5 s is the default and costs an emulated CPU a tenth of its time
+        ],
         "env": [
             {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
             {"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
