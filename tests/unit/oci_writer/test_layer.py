@@ -10,7 +10,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hcp.oci.writer import Layer, capability, write_layer
@@ -146,6 +146,7 @@ def test_tar_source_drops_patterns(tmp_path: Path) -> None:
         assert list(layer.entries) == ["usr/bin/x"]
 
 
+@settings(deadline=None)
 @given(st.lists(st.text("abc", min_size=1, max_size=3), min_size=1, max_size=5))
 def test_a_path_is_dropped_with_every_directory_above_it(parts: list[str]) -> None:
     path = "/".join(parts)

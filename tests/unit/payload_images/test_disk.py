@@ -9,7 +9,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hcp.payload.disk_initrd import Cpio, build_initrd, module_name, module_order
@@ -72,6 +72,7 @@ def test_initramfs_lists_its_modules(tmp_path: Path) -> None:
     assert b"/lib/ext4.ko\n" in data
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=2000))
 def test_checksum_fits_a_signed_number(tmp_path_factory: pytest.TempPathFactory, content: bytes) -> None:
     disk = tmp_path_factory.mktemp("disk") / "disk"
