@@ -12,6 +12,8 @@ from tests.e2e.guides.shell import Shell
 from tests.e2e.hosted_tools import Guest
 from tests.e2e.local_tools import eventually
 
+from hcp.runtime import quantity
+
 pytestmark = pytest.mark.timeout(3600)
 
 
@@ -50,7 +52,8 @@ def test_volumes_have_the_classes_asked_for(terminal: Shell, example: Hosted, gu
     for spec in disks:
         assert spec["storageClassName"] == wanted
         # CDI adds what a file system needs on top.
-        assert spec["resources"]["requests"]["storage"] >= "16Gi"
+        size, asked = quantity.parse(spec["resources"]["requests"]["storage"]), quantity.parse("16Gi")
+        assert size is not None and asked is not None and size >= asked
 
 
 def test_the_image_is_imported_once_and_cloned(terminal: Shell, example: Hosted, guest: Guest) -> None:
