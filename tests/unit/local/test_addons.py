@@ -74,6 +74,33 @@ def test_kubevirt_says_how_machines_run(emulation: bool) -> None:
 DAEMON_READY = {"desiredNumberScheduled": 1, "numberReady": 1, "updatedNumberScheduled": 1}
 
 
+def test_operators_are_cut_to_one_patient_pod() -> None:
+    text = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: cdi-operator}
+spec:
+  replicas: 2
+  template:
+    spec:
+      containers:
+      - name: o
+        image: i@sha256:1
+        env: [{name: OVIRT_POPULATOR_IMAGE, value: ""}, {name: OTHER, value: ""}]
+        livenessProbe: {httpGet: {port: 1}, timeoutSeconds: 10}
+---
+---
+kind: Namespace
+"""
+    deployment, other = virtualization.documents(text)
+    assert other == {"kind": "Namespace"}
+    assert deployment["spec"]["replicas"] == 1
+    (container,) = deployment["spec"]["template"]["spec"]["containers"]
+    assert [item["value"] for item in container["env"]] == ["i@sha256:1", ""]
+    assert container["livenessProbe"]["timeoutSeconds"] == 30
+    assert container["livenessProbe"]["failureThreshold"] == 10
+
+
 def workload(kind: str, **status: int) -> dict[str, Any]:
     return {"kind": kind, "metadata": {"generation": 2}, "spec": {"replicas": 1}, "status": status}
 

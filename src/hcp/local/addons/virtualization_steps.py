@@ -32,7 +32,8 @@ async def bring_up(ctx: Context, client: Client) -> bool:
     refs = references(images)
     usable, why = kvm()
     wishes = [virtualization.kubevirt(emulation=not usable), virtualization.cdi()]
-    digest = digest_of([{"manifests": [with_images(texts[name], refs) for name in sorted(texts)]}, *wishes])
+    manifests = [with_images(texts[name], refs) for name in sorted(texts)]
+    digest = digest_of([{"revision": virtualization.REVISION, "manifests": manifests}, *wishes])
     if ctx.done("virtualization", digest) and await _deployed(client):
         return False
     how = f"KVM: {why}" if usable else f"software emulation: {why}"
