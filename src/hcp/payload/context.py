@@ -71,7 +71,7 @@ class BuildContext:
         if done.returncode != 0:
             tail = self.log_tail()
             raise HcpError(
-                f"Building {self.component.name} failed: {Path(words[0]).name} ended with code {done.returncode}",
+                f"Building {self.component.name} failed: {Path(words[0]).name} {_ending(done.returncode)}",
                 cause="\n" + tail,
                 hint=f"{_advice(tail)}The whole log is in {self.log}",
             )
@@ -94,6 +94,10 @@ class BuildContext:
         Returns the version of each package.
         """
         return debian.unpack(packages, into, self)
+
+
+def _ending(code: int) -> str:
+    return f"ended with code {code}" if code >= 0 else f"was killed by signal {-code}"
 
 
 def _dies_with_us() -> list[str]:

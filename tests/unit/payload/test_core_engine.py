@@ -89,6 +89,12 @@ def test_a_failed_build_leaves_nothing_usable(workshop: Workshop) -> None:
     assert workshop.engine().find("tool") is None
 
 
+def test_a_tool_that_was_killed_is_said_so(workshop: Workshop) -> None:
+    workshop.add("tool", during=lambda ctx: None if ctx.run(["sh", "-c", "kill -9 $$"]) else None)
+    with pytest.raises(HcpError, match="was killed by signal 9"):
+        workshop.engine().ensure(["tool"])
+
+
 def test_a_build_without_its_outputs_is_an_error(workshop: Workshop) -> None:
     workshop.add("tool", during=lambda ctx: (ctx.out / "bin/tool").unlink())
     with pytest.raises(HcpError, match="ended without bin/tool"):
