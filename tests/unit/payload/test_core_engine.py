@@ -90,7 +90,10 @@ def test_a_failed_build_leaves_nothing_usable(workshop: Workshop) -> None:
 
 
 def test_a_tool_that_was_killed_is_said_so(workshop: Workshop) -> None:
-    workshop.add("tool", during=lambda ctx: None if ctx.run(["sh", "-c", "kill -9 $$"]) else None)
+    def build(ctx: BuildContext) -> None:
+        ctx.run(["sh", "-c", "kill -9 $$"])
+
+    workshop.add("tool", during=build)
     with pytest.raises(HcpError, match="was killed by signal 9"):
         workshop.engine().ensure(["tool"])
 
