@@ -37,7 +37,12 @@ class Runner:
         self.folder = folder
         self.pull_secret = folder / "pull-secret.json"
         self.pull_secret.write_text('{"auths": {}}')
-        self.env = {"PATH": os.environ["PATH"], "HOME": str(folder), "KUBECONFIG": str(kubeconfig), "HCP_TRACEBACK": "1"}
+        self.env = {
+            "PATH": os.environ["PATH"],
+            "HOME": str(folder),
+            "KUBECONFIG": str(kubeconfig),
+            "HCP_TRACEBACK": "1",
+        }
 
     def start(self, *words: str, prog: str = "hcp") -> subprocess.Popen[str]:
         return subprocess.Popen(

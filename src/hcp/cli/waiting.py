@@ -42,9 +42,7 @@ async def wait_cluster(
     )
 
 
-async def wait_pool(
-    client: Client, prog: str, namespace: str, name: str, seconds: float, *, version: str = ""
-) -> None:
+async def wait_pool(client: Client, prog: str, namespace: str, name: str, seconds: float, *, version: str = "") -> None:
     """Until the pool has as many nodes as asked for and, if named, has reached the version."""
 
     async def look() -> tuple[bool, str]:
