@@ -315,8 +315,9 @@ async def measure(options: argparse.Namespace) -> None:
         fleet = Fleet(client, options.release)
         await fleet.prepare()
         try:
-            await _single(fleet, options)
-            await _memory(fleet, options)
+            if options.runs:
+                await _single(fleet, options)
+                await _memory(fleet, options)
             await _crowd(fleet, options)
         finally:
             if not options.keep:
