@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from tests.e2e.hosted_tools import Guest
 from tests.e2e.local_tools import Cluster, eventually, hcp
 
@@ -32,7 +33,7 @@ def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         hcp("local", "down", "--name", NAME, "--purge")
 
 
-def create(management: Cluster, folder: Path, name: str, *more: str) -> None:
+def create(management: Cluster, folder: Path, name: str, *more: str, publish: dict[str, Any] | None = None) -> None:
     """What `hcp create` would make, without its checks for KubeVirt: no machines are wanted here."""
     secret = folder / "pull-secret.json"
     secret.write_text('{"auths": {}}')
@@ -42,7 +43,12 @@ def create(management: Cluster, folder: Path, name: str, *more: str) -> None:
         *("--control-plane-availability-policy", "SingleReplica", "--node-pool-replicas", "0"),
         *more,
     )
-    management.kubectl("apply", "-f", "-", stdin=rendered.stdout)
+    objects = [o for o in yaml.safe_load_all(rendered.stdout) if o]
+    for made in objects:
+        if made["kind"] == "HostedCluster" and publish is not None:
+            for service in made["spec"]["services"]:
+                service["servicePublishingStrategy"] = publish
+    management.apply(*objects)
 
 
 def condition(management: Cluster, name: str, kind: str) -> dict[str, Any]:
@@ -102,29 +108,15 @@ def test_restarting_the_operator_rolls_nothing(management: Cluster) -> None:
 
 def test_published_by_route_and_by_node_port(management: Cluster, tmp_path: Path) -> None:
     address = management.get("nodes")["items"][0]["status"]["addresses"][0]["address"]
-    create(management, tmp_path, "port", "--service-publishing-strategy", "NodePort", "--api-server-address", address)
-    create(management, tmp_path, "route")
-    by_route = [
-        {"service": s, "servicePublishingStrategy": {"type": "Route"}}
-        for s in ("APIServer", "Ignition", "Konnectivity", "OAuthServer")
-    ]
-    # Strategies cannot change, so the cluster is made anew with them.
-    spec = management.get("hostedcluster", "route", "-n", NS)["spec"]
-    management.kubectl("delete", "hostedcluster", "route", "-n", NS, seconds=300)
-    kept = {k: v for k, v in spec.items() if k not in ("infraID", "clusterID")}
-    management.apply(
-        {
-            "apiVersion": "hypershift.openshift.io/v1beta1",
-            "kind": "HostedCluster",
-            "metadata": {"name": "route", "namespace": NS},
-            "spec": {**kept, "services": by_route, "secretEncryption": None, "pullSecret": {"name": "one-pull-secret"}},
-        }
-    )
+    create(management, tmp_path, "port", publish={"type": "NodePort", "nodePort": {"address": address}})
+    create(management, tmp_path, "route", publish={"type": "Route"})
     for name in ("port", "route"):
         available(management, name)
         endpoint = management.get("hostedcluster", name, "-n", NS)["status"]["controlPlaneEndpoint"]
         assert (endpoint["host"] == address) == (name == "port")
         assert (endpoint["port"] == 443) == (name == "route")
+    names = {n["metadata"]["name"] for n in guest_of(management, tmp_path, "port").get("namespaces")["items"]}
+    assert "kube-system" in names
 
 
 def test_three_replicas_on_one_node_work_and_say_so(management: Cluster, tmp_path: Path) -> None:
