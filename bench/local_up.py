@@ -20,6 +20,7 @@ from typing import Any
 
 from hcp.local import certs, control_plane, parts
 from hcp.local.down import down
+from hcp.local.launch import last_line
 from hcp.local.layout import Layout
 from hcp.local.memory import pss_bytes
 from hcp.local.ports import free_ports
@@ -56,14 +57,16 @@ def bare_pair() -> tuple[float, dict[str, int]]:
             probe = processes[-1].probe
             assert probe is not None
             while asyncio.run(check(probe)):
+                ended = next((name for name, child in running if child.poll() is not None), None)
+                if ended is not None:
+                    raise SystemExit(f"{ended} ended: {last_line(layout.logs / f'{ended}.log')}")
                 time.sleep(0.05)
             seconds = time.monotonic() - began
             time.sleep(5)
             return seconds, {name: pss_bytes(child.pid) for name, child in running}
         finally:
-            for _, child in running:
-                child.terminate()
-            for _, child in running:
+            for _, child in reversed(running):
+                child.kill()  # what it wrote is thrown away; a polite end waits for the other one
                 child.wait()
 
 

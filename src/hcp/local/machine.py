@@ -47,8 +47,13 @@ def outside_mtu() -> int:
 
 def disconnect(spec: Spec, tools: list[Path]) -> None:
     """Takes back everything `connect` did. Safe when some or all of it is already gone."""
-    if Path(f"/sys/class/net/{spec.addresses.link}").exists():
-        _ip("link", "delete", spec.addresses.link)
+    link = Path(f"/sys/class/net/{spec.addresses.link}")
+    if link.exists():
+        try:
+            _ip("link", "delete", link.name)
+        except HcpError:
+            if link.exists():  # it may have ended with its namespace just now
+                raise
     with contextlib.suppress(HcpError):
         _nft(f"table ip {_table(spec)}\ndelete table ip {_table(spec)}\n", tools)
     _restore(spec.name)
@@ -137,5 +142,5 @@ def _ip(*arguments: str) -> None:
     done = subprocess.run(["ip", *arguments], check=False, capture_output=True, text=True)
     if done.returncode != 0:
         raise HcpError(
-            f"The network of the cluster could not be made: ip {' '.join(arguments)}", cause=done.stderr.strip()
+            f"The machine refused a change of its network: ip {' '.join(arguments)}", cause=done.stderr.strip()
         )
