@@ -87,6 +87,12 @@ def history(obj: Object) -> list[Object]:
     return ((obj.get("status") or {}).get("version") or {}).get("history") or []
 
 
+def control_plane_image(obj: Object) -> str:
+    """The release the control plane has fully reached last, whatever its nodes run."""
+    entries: list[Object] = ((obj.get("status") or {}).get("controlPlaneVersion") or {}).get("history") or history(obj)
+    return str(entries[0].get("image") or "") if entries and entries[0].get("completionTime") else ""
+
+
 def rolled_out(obj: Object) -> bool:
     entries = history(obj)
     return bool(entries and entries[0].get("completionTime"))

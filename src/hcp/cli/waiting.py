@@ -18,15 +18,17 @@ async def pools_of(client: Client, namespace: str, cluster: str) -> list[dict[st
 async def wait_cluster(
     client: Client, prog: str, namespace: str, name: str, seconds: float, *, with_nodes: bool, image: str = ""
 ) -> None:
-    """Until the control plane is rolled out and, if wanted, every pool has its nodes."""
+    """Until the control plane is available and, if wanted, the release is rolled out and every pool has its nodes.
+
+    A rollout ends on nodes (network, DNS, proxy), so a wait for the control plane alone must not ask for it.
+    """
 
     async def look() -> tuple[bool, str]:
         cluster = await client.get(HOSTEDCLUSTERS, name, namespace)
         lines = [health.control_plane_line(cluster)]
-        done = health.is_true(cluster, "Available") and health.rolled_out(cluster)
+        done = health.is_true(cluster, "Available") and (health.rolled_out(cluster) or not with_nodes)
         if image:
-            entries = health.history(cluster)
-            done = done and bool(entries) and entries[0].get("image") == image
+            done = done and health.control_plane_image(cluster) == image
         if with_nodes:
             pools = await pools_of(client, namespace, name)
             lines += [health.pool_line(pool) for pool in pools]
