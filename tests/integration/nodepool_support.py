@@ -119,14 +119,17 @@ async def hosted_cluster(client: Client, namespace: str, kubeconfig: Path) -> Ob
     return made
 
 
-async def clean(client: Client, namespace: str) -> None:
-    """Take pools and cluster away without an operator, so that later tests' operators do not work on them."""
+async def clean(client: Client, namespace: str | None = None) -> None:
+    """Take pools and clusters away without an operator, so that later tests' operators do not work on them.
+
+    Without a namespace: everywhere, which is what other tests of the session left on the shared server.
+    """
     for resource in (r.NODEPOOLS, r.HOSTEDCLUSTERS):
         for item in await client.list(resource, namespace):
-            name = item["metadata"]["name"]
+            name, home = item["metadata"]["name"], item["metadata"]["namespace"]
             with contextlib.suppress(NotFound):
-                await client.patch(resource, name, namespace, {"metadata": {"finalizers": None}})
-                await client.delete(resource, name, namespace)
+                await client.patch(resource, name, home, {"metadata": {"finalizers": None}})
+                await client.delete(resource, name, home)
 
 
 def _secret(name: str, namespace: str, content: Mapping[str, str]) -> Object:

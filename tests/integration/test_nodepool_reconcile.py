@@ -28,6 +28,7 @@ from hcp.kube import resources as r
 async def home(client: Client, namespace: str, api_server: Path) -> AsyncIterator[str]:
     """A namespace with a hosted cluster whose control plane is up."""
     await prepare(client)
+    await clean(client)
     await hosted_cluster(client, namespace, api_server)
     yield namespace
     await clean(client, namespace)
