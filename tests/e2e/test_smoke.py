@@ -97,9 +97,15 @@ def test_logs_and_exec_reach_the_nodes(guest: Guest) -> None:
 
 def test_services_and_dns_work_inside(guest: Guest) -> None:
     pod = guest.get("pods", "-l", "app=hello")["items"][0]["metadata"]["name"]
-    url = "http://hello.default.svc.cluster.local:8080/hostname"
-    assert guest.kubectl("exec", pod, "--", "wget", "-qO-", url).startswith("hello-")
-    guest.kubectl("exec", pod, "--", "nc", "-z", "-w", "10", "kubernetes.default", "443")
+    for name, namespace in (("hello", "default"), ("kubernetes", "default")):
+        address = guest.get("service", name, "-n", namespace)["spec"]["clusterIP"]
+        # busybox asks the DNS server itself here; its other commands need libraries this image does not have.
+        answer = guest.kubectl("exec", pod, "--", "busybox", "nslookup", f"{name}.{namespace}.svc.cluster.local")
+        assert address in answer
+    hello = guest.get("service", "hello")["spec"]["clusterIP"]
+    said = guest.kubectl("exec", pod, "--", "wget", "-qO-", f"http://{hello}:8080/hostname")
+    assert said.startswith("hello-")
+    guest.kubectl("exec", pod, "--", "sh", "-c", f"nc -w 10 {address} 443 < /dev/null")  # fails where nobody listens
 
 
 def test_scaling_down_removes_a_node_and_its_machine(
