@@ -95,13 +95,14 @@ def test_logs_and_exec_reach_the_nodes(guest: Guest) -> None:
     assert "/hostname" in guest.kubectl("logs", pod)
 
 
-def test_services_and_dns_work_inside(guest: Guest) -> None:
+def test_services_and_dns_work_inside(guest: Guest, access: tuple[str, str]) -> None:
+    hcp("wait", "cluster", CLUSTER, "--timeout", "10m", *access)  # nodes come first, DNS runs on them
     pod = guest.get("pods", "-l", "app=hello")["items"][0]["metadata"]["name"]
     for name, namespace in (("hello", "default"), ("kubernetes", "default")):
         address = guest.get("service", name, "-n", namespace)["spec"]["clusterIP"]
         # busybox asks the DNS server itself here; its other commands need libraries this image does not have.
-        answer = guest.kubectl("exec", pod, "--", "busybox", "nslookup", f"{name}.{namespace}.svc.cluster.local")
-        assert address in answer
+        question = ("exec", pod, "--", "busybox", "nslookup", f"{name}.{namespace}.svc.cluster.local")
+        eventually(lambda: address in guest.kubectl(*question), f"DNS answers for {name}", 180)  # noqa: B023
     hello = guest.get("service", "hello")["spec"]["clusterIP"]
     said = guest.kubectl("exec", pod, "--", "wget", "-qO-", f"http://{hello}:8080/hostname")
     assert said.startswith("hello-")
