@@ -79,6 +79,31 @@ class Guest:
         self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
         eventually(lambda: self._available(name) == replicas, f"{replicas} pods of {name} are ready", 600)
 
+    def stop_kubelet(self, node: str) -> None:
+        """As a crash that nothing restarts would."""
+        line = "SYSTEMD_IGNORE_CHROOT=1 exec chroot /host systemctl stop kubelet"
+        container = {
+            "name": "stop",
+            "image": self._image(),
+            "command": ["sh", "-c", line],
+            "securityContext": {"privileged": True},
+            "volumeMounts": [{"name": "host", "mountPath": "/host"}],
+        }
+        pod = {
+            "apiVersion": "v1",
+            "kind": "Pod",
+            "metadata": {"name": "stop-kubelet", "namespace": "kube-system"},
+            "spec": {
+                "nodeName": node,
+                "restartPolicy": "Never",
+                "tolerations": [{"operator": "Exists"}],
+                "containers": [container],
+                "volumes": [{"name": "host", "hostPath": {"path": "/"}}],
+            },
+        }
+        self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(pod))
+        eventually(lambda: node not in self.ready_nodes(), f"node {node} is not ready any more", 300)
+
     def _available(self, name: str) -> int:
         found: int = self.get("deployment", name)["status"].get("availableReplicas", 0)
         return found

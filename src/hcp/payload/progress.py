@@ -19,9 +19,10 @@ def duration(seconds: float) -> str:
 class Progress:
     """Shows what is being built, how many are left and how long it has taken. Safe to call from any thread."""
 
-    def __init__(self, stream: TextIO | None = None, *, live: bool | None = None) -> None:
+    def __init__(self, stream: TextIO | None = None, *, live: bool | None = None, every: float = 60.0) -> None:
         self.stream = stream or sys.stderr
         self.live = self.stream.isatty() if live is None else live
+        self.every = every  # seconds between signs of life where there is no terminal
         self._lock = threading.Lock()
         self._left: list[str] = []
         self._now = ""
@@ -68,7 +69,7 @@ class Progress:
             self._draw()
 
     def __enter__(self) -> Progress:
-        if self.live and self._ticker is None:
+        if self._ticker is None:
             self._stop = threading.Event()
             self._ticker = threading.Thread(target=self._tick, args=(self._stop,), daemon=True)
             self._ticker.start()
@@ -82,13 +83,16 @@ class Progress:
             self._ticker.join()
             self._ticker = self._stop = None
             self._now = ""
-            self.stream.write("\r\x1b[K")
-            self.stream.flush()
+            if self.live:
+                self.stream.write("\r\x1b[K")
+                self.stream.flush()
 
     def _tick(self, stop: threading.Event) -> None:
-        while not stop.wait(0.5):
-            if self._now:
+        while not stop.wait(0.5 if self.live else self.every):
+            if self.live:
                 self._draw()
+            elif now := self._now:
+                self._print(f"{now}: {self._detail}, {duration(time.monotonic() - self._began)} so far")
 
     def _draw(self) -> None:
         with self._lock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import time
 
 from tests.unit.payload.workshop import Workshop
 
@@ -47,3 +48,13 @@ def test_a_terminal_gets_one_live_line() -> None:
 
 def test_durations() -> None:
     assert [duration(s) for s in (0.4, 59.9, 60, 3725)] == ["0s", "59s", "1m00s", "62m05s"]
+
+
+def test_long_builds_give_signs_of_life_without_a_terminal() -> None:
+    screen = io.StringIO()
+    with Progress(screen, live=False, every=0.01) as progress:
+        progress.start("slow", "compiling")
+        while "so far" not in screen.getvalue():
+            time.sleep(0.01)
+    assert "slow: compiling, 0s so far" in screen.getvalue()
+    assert "\x1b" not in screen.getvalue()
