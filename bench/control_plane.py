@@ -6,7 +6,8 @@ Needs a management cluster on this machine with the operator installed (`hcp loc
 
 1. a bare etcd + kube-apiserver until /readyz, several times, and one hosted cluster from creation to Available;
 2. memory (PSS) of the four bare processes and of the four of an idle hosted cluster, after the same idle time;
-3. a crowd of hosted clusters created at once: p50 and p99 until Available, memory each, API writes per cluster;
+3. a crowd of bare pairs started at once, then as many hosted clusters created at once: p50 and p99 until Available,
+   memory each, API writes per cluster;
 4. more of them, until the number asked for or until they no longer come up.
 
 Every figure is printed with the yardstick it is measured against; nothing is asserted.
@@ -19,147 +20,23 @@ import asyncio
 import base64
 import json
 import os
-import shutil
-import socket
-import ssl
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
-import urllib.request
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from hcp import payload, pki
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from bench.bare import PARTS, Bare, pairs_at_once, pss
+
 from hcp.kube import Client, load_config
 from hcp.kube import resources as k
 
 Object = dict[str, Any]
 NAMESPACE = "bench"
-PARTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 WRITES = ("create", "update", "patch", "delete")
-
-
-def binary(name: str, given: Path | None) -> Path:
-    if given is not None:
-        return given / name
-    component = "etcd" if name == "etcd" else "kubernetes-1.36"
-    return payload.ensure([component])[component] / "bin" / name
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
-
-
-class Bare:
-    """The yardstick: the same binaries with TLS, straight from the shell."""
-
-    def __init__(self, bin_dir: Path | None) -> None:
-        self.directory = Path(tempfile.mkdtemp(prefix="hcp-bench-"))
-        self._bin = bin_dir
-        self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._port = free_port()
-
-    def start(self, *, whole: bool = False) -> float:
-        """Start etcd and kube-apiserver (and the two others); seconds until /readyz."""
-        files = self._files()
-        for name in PARTS if whole else PARTS[:2]:
-            self._copy(name)
-        etcd_port, peer = free_port(), free_port()
-        begun = time.monotonic()
-        client_url, peer_url = f"http://127.0.0.1:{etcd_port}", f"http://127.0.0.1:{peer}"
-        self._run(
-            "etcd",
-            f"--data-dir={self.directory / 'etcd'}",
-            f"--listen-client-urls={client_url}",
-            f"--advertise-client-urls={client_url}",
-            f"--listen-peer-urls={peer_url}",
-            f"--initial-advertise-peer-urls={peer_url}",
-            f"--initial-cluster=default={peer_url}",
-        )
-        self._run(
-            "kube-apiserver",
-            f"--etcd-servers={client_url}",
-            "--bind-address=127.0.0.1",
-            f"--secure-port={self._port}",
-            f"--tls-cert-file={files / 'server.crt'}",
-            f"--tls-private-key-file={files / 'server.key'}",
-            f"--client-ca-file={files / 'ca.crt'}",
-            "--service-account-issuer=https://kubernetes.default.svc",
-            f"--service-account-key-file={files / 'sa.pub'}",
-            f"--service-account-signing-key-file={files / 'sa.key'}",
-            "--service-cluster-ip-range=172.31.0.0/16",
-            "--authorization-mode=Node,RBAC",
-            "--shutdown-delay-duration=0s",
-        )
-        self._wait_ready(files)
-        seconds = time.monotonic() - begun
-        if whole:
-            for name in PARTS[2:]:
-                self._run(name, f"--kubeconfig={files / 'kubeconfig'}", f"--secure-port={free_port()}")
-        return seconds
-
-    def stop(self) -> None:
-        for process in reversed(self._processes.values()):
-            process.kill()
-            process.wait()
-        self._processes.clear()
-        shutil.rmtree(self.directory, ignore_errors=True)
-
-    def memory(self) -> dict[str, float]:
-        return {name: pss(process.pid) for name, process in self._processes.items()}
-
-    def _run(self, name: str, *args: str) -> None:
-        with (self.directory / f"{name}.log").open("ab") as log:
-            command = [str(self._copy(name)), *args]
-            self._processes[name] = subprocess.Popen(command, stdout=log, stderr=log, cwd=self.directory)
-
-    def _copy(self, name: str) -> Path:
-        """A file of its own: pages shared with the management cluster's processes would make the yardstick small."""
-        target = self.directory / f"bin-{name}"
-        if not target.exists():
-            shutil.copy(binary(name, self._bin), target)
-        return target
-
-    def _wait_ready(self, files: Path) -> None:
-        context = ssl.create_default_context(cafile=str(files / "ca.crt"))
-        while True:
-            try:
-                with urllib.request.urlopen(f"https://127.0.0.1:{self._port}/readyz", context=context, timeout=5):
-                    return
-            except OSError:
-                time.sleep(0.02)
-
-    def _files(self) -> Path:
-        ca = pki.new_ca("bench")
-        server = pki.issue(ca, "kube-apiserver", dns=["localhost"], ips=["127.0.0.1"])
-        admin = pki.issue(ca, "admin", orgs=["system:masters"], usage="client")
-        signing = pki.new_signing_key()
-        kubeconfig = pki.kubeconfig(f"https://127.0.0.1:{self._port}", ca.cert_pem, admin.cert_pem, admin.key_pem)
-        content = {
-            "ca.crt": ca.cert_pem,
-            "server.crt": server.cert_pem,
-            "server.key": server.key_pem,
-            "sa.key": signing,
-            "sa.pub": pki.public_key(signing),
-            "kubeconfig": pki.kubeconfig_yaml(kubeconfig),
-        }
-        for name, data in content.items():
-            (self.directory / name).write_bytes(data)
-        return self.directory
-
-
-def pss(pid: int) -> float:
-    """Proportional set size in MB: shared pages of one binary are counted once over all who map them."""
-    try:
-        text = Path(f"/proc/{pid}/smaps_rollup").read_text()
-    except OSError:
-        return 0.0
-    return next((int(line.split()[1]) / 1000 for line in text.splitlines() if line.startswith("Pss:")), 0.0)
 
 
 def pod_memory(uids: Iterable[str]) -> dict[str, float]:
@@ -369,10 +246,14 @@ async def _memory(fleet: Fleet, options: argparse.Namespace) -> None:
 async def _crowd(fleet: Fleet, options: argparse.Namespace) -> None:
     if not options.crowd:
         return
+    bare = await pairs_at_once(options.crowd, options.bin_dir)
+    say(f"{options.crowd} bare pairs at once: {spread(bare)}")
     before = await fleet.writes()
     names = [f"crowd-{n}" for n in range(options.crowd)]
     took = await fleet.create(names, options.patience)
     say(f"{options.crowd} clusters at once: {len(took)} Available, {spread(took.values())}")
+    if len(took) == len(names):
+        say(f"  the last of them against the last bare pair: {max(took.values()) / max(bare):.2f} x (hold 2 for ten)")
     await asyncio.sleep(15)
     made = await fleet.objects(names[0])
     writes = (await fleet.writes() - before) / len(names)
