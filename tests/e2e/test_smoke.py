@@ -3,6 +3,7 @@ scaling, removal, and nothing left. Every step is what a person would type. Each
 
 from __future__ import annotations
 
+import functools
 import json
 import urllib.request
 from collections.abc import Iterator
@@ -98,15 +99,19 @@ def test_logs_and_exec_reach_the_nodes(guest: Guest) -> None:
 def test_services_and_dns_work_inside(guest: Guest, access: tuple[str, str]) -> None:
     hcp("wait", "cluster", CLUSTER, "--timeout", "10m", *access)  # nodes come first, DNS runs on them
     pod = guest.get("pods", "-l", "app=hello")["items"][0]["metadata"]["name"]
-    for name, namespace in (("hello", "default"), ("kubernetes", "default")):
-        address = guest.get("service", name, "-n", namespace)["spec"]["clusterIP"]
-        # busybox asks the DNS server itself here; its other commands need libraries this image does not have.
-        question = ("exec", pod, "--", "busybox", "nslookup", f"{name}.{namespace}.svc.cluster.local")
-        eventually(lambda: address in guest.kubectl(*question), f"DNS answers for {name}", 180)  # noqa: B023
+    for name in ("hello", "kubernetes"):
+        eventually(functools.partial(_dns_answers, guest, pod, name), f"DNS answers for {name}", 180)
+    address = guest.get("service", "kubernetes")["spec"]["clusterIP"]
     hello = guest.get("service", "hello")["spec"]["clusterIP"]
     said = guest.kubectl("exec", pod, "--", "wget", "-qO-", f"http://{hello}:8080/hostname")
     assert said.startswith("hello-")
     guest.kubectl("exec", pod, "--", "sh", "-c", f"nc -w 10 {address} 443 < /dev/null")  # fails where nobody listens
+
+
+def _dns_answers(guest: Guest, pod: str, service: str) -> bool:
+    address = guest.get("service", service)["spec"]["clusterIP"]
+    # busybox asks the DNS server itself here; its other commands need libraries this image does not have.
+    return address in guest.kubectl("exec", pod, "--", "busybox", "nslookup", f"{service}.default.svc.cluster.local")
 
 
 def test_scaling_down_removes_a_node_and_its_machine(
