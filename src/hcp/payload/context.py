@@ -27,10 +27,8 @@ class BuildContext:
     """Empty staging directory; renamed into the cache when the build function returns."""
     scratch: Path
     """Empty directory for intermediate files, removed afterwards."""
-    keep: Path
-    """Directory that survives a killed build of this component (compiler cache), removed when it is done."""
     cache: Path
-    """Root of hcp's cache, for things shared by components (Go modules, the Go tool itself)."""
+    """Root of hcp's cache, for things shared by components (Go modules, compiled packages, the Go tool itself)."""
     log: Path
     say: Callable[[str], None] = field(default=lambda text: None)
     """Shows a word on what is going on now; plain text, one line."""

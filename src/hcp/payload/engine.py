@@ -60,6 +60,7 @@ class Engine:
                 for component in missing:
                     self._make(component)
             godrop.drop_modules(self.store)
+            godrop.drop_compiled(self.store)
         return {name: self._present(name) for name in wanted}
 
     def _need_space(self) -> None:
@@ -117,26 +118,27 @@ class Engine:
         work = self.store.work(name, key)
         ctx = self._context(component, key, work)
         began = time.monotonic()
-        how = self._fill(component, ctx)
+        with self.store.lock("go-compiling", shared=True):
+            how = self._fill(component, ctx)
         absent = [path for path in component.outputs if not (ctx.out / path).exists()]
         if absent:
             raise HcpError(f"The build of {name} ended without {', '.join(absent)}", hint=f"See the log {ctx.log}")
         facts = {"version": component.version, "origin": how, "seconds": round(time.monotonic() - began, 1)}
         self.store.finish(ctx.out, name, key, facts)
         shutil.rmtree(work, ignore_errors=True)
+        godrop.drop_compiled(self.store, above=godrop.COMPILED_AT_MOST)
         self.progress.done(name, how)
 
     def _context(self, component: Component, key: str, work: Path) -> BuildContext:
-        out, scratch, keep = work / "out", work / "scratch", work / "keep"
+        out, scratch = work / "out", work / "scratch"
         for folder in (out, scratch):
             shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(parents=True)
-        keep.mkdir(exist_ok=True)
         log = self.store.log(component.name)
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_bytes(b"")
         deps = {dep: self._present(dep) for dep in component.deps}
-        return BuildContext(component, key, deps, out, scratch, keep, self.store.root, log, self.progress.detail)
+        return BuildContext(component, key, deps, out, scratch, self.store.root, log, self.progress.detail)
 
     def _fill(self, component: Component, ctx: BuildContext) -> str:
         """Tries the sources in their order and says in a word which one it was."""

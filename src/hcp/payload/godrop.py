@@ -1,10 +1,14 @@
-"""Giving back the disk that Go modules take, when nobody needs them any more."""
+"""Giving back the disk that Go takes, when nobody needs it any more."""
 
 from __future__ import annotations
 
 import shutil
 
+from hcp.payload.cleaning import disk_size
 from hcp.payload.store import Store
+
+COMPILED_AT_MOST = 4 << 30
+"""What the compiler cache may hold between two components: more would not fit a small disk beside the modules."""
 
 
 def drop_modules(store: Store) -> bool:
@@ -17,6 +21,17 @@ def drop_modules(store: Store) -> bool:
     if not folder.exists():
         return False
     with store.lock("go-modules", wait=False) as alone:
+        if alone:
+            shutil.rmtree(folder, ignore_errors=True)
+        return alone
+
+
+def drop_compiled(store: Store, above: int = 0) -> bool:
+    """Removes the compiler cache if it has grown beyond a size and nobody is compiling."""
+    folder = store.root / "go" / "build"
+    if not folder.exists() or disk_size(folder) <= above:
+        return False
+    with store.lock("go-compiling", wait=False) as alone:
         if alone:
             shutil.rmtree(folder, ignore_errors=True)
         return alone

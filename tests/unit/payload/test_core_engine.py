@@ -147,7 +147,9 @@ sys.path.insert(0, {helpers!r})
 from tests.unit.payload.workshop import Workshop
 
 def die(ctx):
-    (ctx.keep / "compiled").write_text("half of the work")
+    compiled = ctx.cache / "go" / "build"
+    compiled.mkdir(parents=True)
+    (compiled / "package").write_text("half of the work")
     os.kill(os.getpid(), signal.SIGKILL)
 
 shop = Workshop(Path({root!r}))
@@ -164,12 +166,13 @@ def test_a_killed_build_goes_on_where_it_was(workshop: Workshop, tmp_path: Path)
     assert done.returncode == -signal.SIGKILL
     kept: list[str] = []
     workshop.add("base")
-    workshop.add("tool", deps=("base",), during=lambda ctx: kept.append((ctx.keep / "compiled").read_text()))
+    workshop.add("tool", deps=("base",), during=lambda ctx: kept.append((ctx.cache / "go/build/package").read_text()))
     assert workshop.engine().find("tool") is None
     workshop.engine().ensure(["tool"])
     assert workshop.built == ["tool"], "what was finished before is not built again"
     assert kept == ["half of the work"]
     assert not list((workshop.store.root / "work").iterdir()), "work folders go when the component is done"
+    assert not (workshop.store.root / "go" / "build").exists(), "compiled packages go when the run is done"
 
 
 def test_artifacts_are_read_only(workshop: Workshop) -> None:

@@ -11,7 +11,7 @@ from tests.unit.payload.workshop import Workshop
 
 from hcp.errors import HcpError
 from hcp.payload.cleaning import clean, human_size
-from hcp.payload.godrop import drop_modules
+from hcp.payload.godrop import drop_compiled, drop_modules
 from hcp.payload.listing import rows, table
 from hcp.payload.transfer import export, import_file
 
@@ -111,6 +111,17 @@ def test_modules_stay_while_somebody_builds(workshop: Workshop) -> None:
         assert modules.exists()
     assert drop_modules(workshop.store)
     assert not modules.exists()
+
+
+def test_compiled_packages_go_when_they_are_large_and_nobody_compiles(workshop: Workshop) -> None:
+    compiled = workshop.store.root / "go" / "build"
+    compiled.mkdir(parents=True)
+    (compiled / "package").write_bytes(b"x" * 100)
+    assert not drop_compiled(workshop.store, above=100)
+    with workshop.store.lock("go-compiling", shared=True):
+        assert not drop_compiled(workshop.store, above=99)
+    assert drop_compiled(workshop.store, above=99)
+    assert not compiled.exists()
 
 
 def test_the_list_says_what_is_there(workshop: Workshop) -> None:
