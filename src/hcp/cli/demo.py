@@ -26,9 +26,10 @@ COMMAND = Command(
 def run(call: Call) -> None:
     from pathlib import Path
 
-    from hcp.cli.terminal import note
+    from hcp.cli.terminal import end_like_an_interrupt, note
     from hcp.local.demo.plan import Tour
     from hcp.local.demo.run import run as tour
 
+    end_like_an_interrupt()
     folder = Path(call.text("folder")).resolve()
     tour(Tour(call.text("name"), call.text("cluster"), call.number("nodes"), folder, call.switch("download")), note)

@@ -43,11 +43,12 @@ COMMAND = Command(
 def run(call: Call) -> int:
     from pathlib import Path
 
-    from hcp.cli.terminal import note
+    from hcp.cli.terminal import end_like_an_interrupt, note
     from hcp.local.report import summary
     from hcp.local.up import up
     from hcp.local.wish import Wish
 
+    end_like_an_interrupt()
     wish = Wish(
         call.text("name"),
         call.text("profile") if call.changed("profile") else None,

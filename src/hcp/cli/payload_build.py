@@ -28,9 +28,11 @@ COMMAND = Command(
 def run(call: Call) -> None:
     from pathlib import Path
 
+    from hcp.cli.terminal import end_like_an_interrupt
     from hcp.errors import HcpError
     from hcp.payload import Engine
 
+    end_like_an_interrupt()
     folder = Path(call.text("from")) if call.text("from") else None
     if folder is not None and not folder.is_dir():
         raise HcpError(f"There is no folder {folder}", hint="--from takes a folder with binaries.", exit_code=2)

@@ -21,3 +21,10 @@ def report(error: HcpError) -> None:
     note(f"Error: {error}")
     if error.hint:
         note(f"Hint: {error.hint}")
+
+
+def end_like_an_interrupt() -> None:
+    """SIGTERM stops the command as Ctrl-C does, so that what it started ends with it."""
+    import signal
+
+    signal.signal(signal.SIGTERM, signal.default_int_handler)

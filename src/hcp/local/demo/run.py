@@ -46,7 +46,11 @@ def _step(step: Step, say: Say, laps: list[tuple[str, float]], number: int) -> N
     say(f"\n== {step.title}\n$ hcp {' '.join(step.command)}" + (f" > {step.save}" if step.save else ""))
     started = time.monotonic()
     with _output(step.save) as out:
-        code = subprocess.run(_hcp(step.command), stdout=out, check=False).returncode
+        child = subprocess.Popen(_hcp(step.command), stdout=out)
+        try:
+            code = child.wait()
+        finally:
+            _end(child)
     if code:
         raise HcpError(
             f"Step {number + 1}, '{step.title}', ended with exit code {code}",
@@ -55,6 +59,13 @@ def _step(step: Step, say: Say, laps: list[tuple[str, float]], number: int) -> N
     laps.append((step.title, time.monotonic() - started))
     if step.usable:
         say(f"Usable now: {step.usable}")
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """Nothing of the tour goes on when the tour was stopped."""
+    if child.poll() is None:
+        child.terminate()
+        child.wait()
 
 
 @contextlib.contextmanager
@@ -80,9 +91,7 @@ def _building(tour: Tour, say: Say) -> Iterator[subprocess.Popen[bytes] | None]:
     try:
         yield child
     finally:
-        if child.poll() is None:
-            child.terminate()
-            child.wait()
+        _end(child)
 
 
 def _await_build(build: subprocess.Popen[bytes] | None, tour: Tour, say: Say, laps: list[tuple[str, float]]) -> None:
