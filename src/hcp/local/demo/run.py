@@ -87,7 +87,8 @@ def _building(tour: Tour, say: Say) -> Iterator[subprocess.Popen[bytes] | None]:
     log = tour.folder / "build.log"
     say(f"Coming: virtual machines; their parts are built in the background (log: {log})")
     with log.open("ab") as handle:
-        child = subprocess.Popen(_hcp(background(tour)), stdout=handle, stderr=handle)
+        # What comes next on the screen goes first: the background takes what is left of the machine.
+        child = subprocess.Popen(["nice", *_hcp(background(tour))], stdout=handle, stderr=handle)
     try:
         yield child
     finally:
