@@ -192,11 +192,10 @@ def _address_on(address: str) -> Iterator[str]:
 def test_interrupted_up_continues(tmp_path: Path) -> None:
     name = "e2e-interrupted"
     process = subprocess.Popen(
-        [str(HCP), "local", "up", "--name", name, "--profile", "cluster"],
+        # Whoever started the tests in the background made them deaf to it.
+        ["env", "--default-signal=INT", str(HCP), "local", "up", "--name", name, "--profile", "cluster"],
         stderr=subprocess.PIPE,
         text=True,
-        # Whoever started the tests in the background made them deaf to it.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     try:
         assert process.stderr is not None
