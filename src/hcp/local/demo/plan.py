@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hcp.payload.registry import default_registry
+
 CONTROL_PLANE_PARTS = ("image-hcp", "release-1.36")
-MACHINE_PARTS = ("kubevirt", "cdi")
+MACHINE_IMAGES = ("image-virt-", "image-cdi-")
 RELEASE_COMPONENT = "release-1.36"
 
 
@@ -52,7 +54,8 @@ class Tour:
 
 def background(tour: Tour) -> list[str]:
     """Built while a person already uses the first steps."""
-    return ["payload", "build", *MACHINE_PARTS, *_download(tour)]
+    images = [name for name in default_registry().names() if name.startswith(MACHINE_IMAGES)]
+    return ["payload", "build", "kubevirt", "cdi", *images, *_download(tour)]
 
 
 def control_plane(tour: Tour) -> list[Step]:
