@@ -27,13 +27,16 @@ class Report:
     """Specs that were asked for and that this suite does not have."""
     seconds: float = 0.0
     states: dict[str, int] = field(default_factory=dict)
+    code: int = 0
+    """How the suite itself ended: a run that was cut short may have no failed spec."""
 
     @property
     def well(self) -> bool:
-        return bool(self.states.get("passed")) and not self.states.get("failed") and not self.unknown
+        ran = bool(self.states.get("passed")) and not self.states.get("failed")
+        return ran and not self.unknown and self.code == 0
 
 
-def read_junit(text: str, asked: Sequence[str] = ()) -> Report:
+def read_junit(text: str, asked: Sequence[str] = (), *, code: int = 0) -> Report:
     """Specs that ran or decided themselves not to. The report also lists thousands that nobody asked for."""
     root = ElementTree.fromstring(text)
     cases = root.findall(".//testcase")
@@ -42,7 +45,7 @@ def read_junit(text: str, asked: Sequence[str] = ()) -> Report:
     states = {state: sum(result.state == state for result in found) for state in ("passed", "failed", "skipped")}
     suite = root.find(".//testsuite")
     seconds = float((suite if suite is not None else root).get("time") or 0)
-    return Report(tuple(found), tuple(name for name in asked if name not in known), seconds, states)
+    return Report(tuple(found), tuple(name for name in asked if name not in known), seconds, states, code)
 
 
 def _result(case: ElementTree.Element) -> Result | None:
@@ -71,5 +74,7 @@ def render(report: Report) -> str:
         lines.append(f"{result.state:<8}{result.seconds:>6.0f} s  {result.name}")
         lines += [f"{'':18}{line.strip()}" for line in result.why.splitlines()]
     lines += [f"unknown           {name}" for name in report.unknown]
+    if report.code and not report.states.get("failed"):
+        lines.append(f"the suite ended with code {report.code}")
     counts = ", ".join(f"{count} {state}" for state, count in report.states.items())
     return "\n".join([*lines, f"{counts} in {report.seconds:.0f} s"])

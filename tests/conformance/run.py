@@ -33,10 +33,8 @@ class Failed(Exception):
 def main() -> int:
     options = options_from(os.environ, FOLDER)
     options.folder.mkdir(parents=True, exist_ok=True)
-    if "--dry-run" in sys.argv[1:]:
-        return run_suite(options, payload.ensure([suite.PAYLOAD, KUBERNETES]), dry=True)
     try:
-        return run(options)
+        return dry_run(options) if "--dry-run" in sys.argv[1:] else run(options)
     except Failed as failure:
         print(f"\n{failure}", file=sys.stderr)
         return 1
@@ -63,14 +61,25 @@ def run(options: Options) -> int:
             hcp_into(options.guest, ["create", "kubeconfig", "--name", options.cluster, *access(options)])
         if options.own_images:
             pull(options, programs[KUBERNETES] / "bin" / "kubectl")
-        return run_suite(options, programs)
+        found = run_suite(options, programs)
+        print(f"\n{report.render(found)}\nReport: {options.junit}", flush=True)
+        return 0 if found.well else 1
     finally:
         hcp(steps.removal(options, made), check=False)
         if options.keep and made.hosted:
             print(f"\nKept: embedded cluster {options.name}, hosted cluster {options.cluster}, {options.guest}")
 
 
-def run_suite(options: Options, programs: dict[str, Path], *, dry: bool = False) -> int:
+def dry_run(options: Options) -> int:
+    """Names what would run. In a folder of its own: the suite's report calls all of it passed."""
+    apart = replace(options, folder=options.folder / "dry-run")
+    apart.folder.mkdir(exist_ok=True)
+    found = run_suite(apart, payload.ensure([suite.PAYLOAD, KUBERNETES]), dry=True)
+    print("\n".join(["", *sorted(result.name for result in found.results), *(f"unknown: {x}" for x in found.unknown)]))
+    return 0 if found.well else 1
+
+
+def run_suite(options: Options, programs: dict[str, Path], *, dry: bool = False) -> report.Report:
     """Runs the suite; its words go to a log, and to the terminal those that say how far it is."""
     asked = [] if options.focus else suite.parse_specs(SPECS.read_text())
     focus = options.focus or suite.focus_of(asked)
@@ -79,14 +88,10 @@ def run_suite(options: Options, programs: dict[str, Path], *, dry: bool = False)
     kubectl = programs[KUBERNETES] / "bin" / "kubectl"
     argv = suite.suite_argv(options, focus, programs[suite.PAYLOAD] / "bin", kubectl, dry=dry)
     print(f"\n== The specs (log: {options.log})", flush=True)
-    environment = {**os.environ, **suite.suite_environment(options)}
-    code = follow(argv, environment, options.log)
+    code = follow(argv, {**os.environ, **suite.suite_environment(options)}, options.log)
     if not options.junit.exists():
-        print(f"The suite ended with code {code} and without a report. The end of its log:\n{tail(options.log)}")
-        return 1
-    found = report.read_junit(options.junit.read_text(), asked)
-    print(f"\n{report.render(found)}\nReport: {options.junit}")
-    return 0 if found.well and code == 0 else 1
+        raise Failed(f"The suite ended with code {code} and without a report. The end of its log:\n{tail(options.log)}")
+    return report.read_junit(options.junit.read_text(), asked, code=code)
 
 
 def follow(argv: Sequence[str], environment: dict[str, str], log: Path) -> int:

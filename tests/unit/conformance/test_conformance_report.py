@@ -58,3 +58,10 @@ def test_a_failed_step_of_the_suite_itself_counts() -> None:
     report = read_junit(broken)
     assert report.states["failed"] == 1
     assert "nodes never became ready" in render(report)
+
+
+def test_a_run_that_was_cut_short_is_no_success() -> None:
+    passed = '<testsuites><testsuite time="1"><testcase name="[It] a" time="1"/></testsuite></testsuites>'
+    report = read_junit(passed, code=197)
+    assert not report.well
+    assert "ended with code 197" in render(report)
