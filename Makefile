@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 LINK_KUBECTL := $(BIN)/python -c 'from hcp import payload; p = payload.find("kubernetes-1.36"); p and print(p / "bin" / "kubectl")' \
 	| xargs -r -I{} ln -sf {} $(BIN)/kubectl
 
-.PHONY: install demo test test-unit test-integration test-smoke test-e2e lint clean
+.PHONY: install demo test test-unit test-integration test-smoke test-e2e conformance lint clean
 
 install: $(STAMP)
 	@$(LINK_KUBECTL)
@@ -47,6 +47,10 @@ test-smoke: install
 # Every end-to-end path; takes long.
 test-e2e: install
 	$(BIN)/pytest -q tests/e2e
+
+# Specs of the Kubernetes project against a hosted cluster; FOCUS, NAME, CLUSTER, KUBECONFIG, KEEP: docs/conformance.md
+conformance: install
+	$(BIN)/python -m tests.conformance.run
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build src/*.egg-info

@@ -7,7 +7,8 @@ from hcp.cli.command import Arg, Call, Command, Flag
 COMMAND = Command(
     "payload build",
     "Build binaries, images and releases",
-    long="Makes the named components and what they are made of; without names, all of them. What is in the cache "
+    long="Makes the named components and what they are made of; without names, all of them but the "
+    "Kubernetes project's test suite. What is in the cache "
     "($XDG_CACHE_HOME/hcp) with the right checksum is used as it is. Then --from is tried, then --download, then "
     "everything is built with Go and Debian packages. A build that was stopped goes on where it was.",
     examples=(
@@ -37,6 +38,6 @@ def run(call: Call) -> None:
     if folder is not None and not folder.is_dir():
         raise HcpError(f"There is no folder {folder}", hint="--from takes a folder with binaries.", exit_code=2)
     engine = Engine(from_dir=folder, use_downloads=call.switch("download"))
-    names = list(call.args) or engine.registry.names()
+    names = list(call.args) or engine.registry.usual()
     for name, path in engine.ensure(names).items():
         print(f"{name}\t{path}")

@@ -46,6 +46,8 @@ class Component:
     summary: str = ""
     how: str = "built"
     """One or two words for the progress line, such as "built with Go" or "from Debian packages"."""
+    on_request: bool = False
+    """Left out when everything is built: only testing hcp itself needs it."""
 
 
 def component_key(component: Component, dep_keys: Mapping[str, str]) -> str:

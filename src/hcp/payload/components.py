@@ -33,6 +33,7 @@ def component_from(name: str, entry: dict[str, Any]) -> Component:
         downloads=tuple(_downloads(entry)),
         summary=entry.get("summary", ""),
         how=_HOW.get(kind, _HOW["go"]),
+        on_request=entry.get("on_request", False),
     )
 
 
@@ -51,7 +52,7 @@ def _inputs(name: str, entry: dict[str, Any]) -> str:
 
 
 def _outputs(entry: dict[str, Any]) -> tuple[str, ...]:
-    paths = [f"bin/{command}" for command in entry.get("commands", {})]
+    paths = [f"bin/{command}" for command in (*entry.get("commands", {}), *entry.get("tests", {}))]
     for members in entry.get("unpack", {}).values():
         paths += [path for path in members.values() if not path.endswith("/")]
     return (*paths, *entry.get("outputs", ()))

@@ -30,6 +30,10 @@ class Registry:
     def names(self) -> list[str]:
         return list(self._components)
 
+    def usual(self) -> list[str]:
+        """What building everything means: all but the components that are only made on request."""
+        return [name for name, component in self._components.items() if not component.on_request]
+
     def get(self, name: str) -> Component:
         try:
             return self._components[name]

@@ -34,8 +34,28 @@ def test_go_components_are_pinned(name: str) -> None:
     assert re.search(rf"\sv{re.escape(entry['version'])}\b", modules), "go.mod names the version of the table"
     assert (recipe / "go.sum").stat().st_size > 0
     imports = (recipe / "tools.go").read_text()
-    for package in entry["commands"].values():
+    for package in (*entry["commands"].values(), *entry.get("tests", {}).values()):
         assert f'"{package}"' in imports
+
+
+def test_the_suite_is_built_from_the_modules_of_the_kubernetes_it_tests() -> None:
+    suite, kubernetes = (_modules(name) for name in ("conformance-1.36", "kubernetes-1.36"))
+    assert component_table("conformance-1.36")["version"] == component_table("kubernetes-1.36")["version"]
+    shared = suite.keys() & kubernetes.keys()
+    assert len(shared) > 100
+    assert {name: suite[name] for name in shared} == {name: kubernetes[name] for name in shared}
+
+
+def _modules(component: str) -> dict[str, str]:
+    """Module → version, as required or replaced."""
+    text = (recipe_dir(component) / "go.mod").read_text()
+    return dict(re.findall(r"^\s*(?:require )?(\S+\.\S+?/?\S*)(?: => \S+)? (v\S+)", text, flags=re.MULTILINE))
+
+
+def test_a_test_suite_is_an_output_and_only_made_on_request() -> None:
+    component = component_from("conformance-1.36", component_table("conformance-1.36"))
+    assert "bin/e2e.test" in component.outputs
+    assert component.on_request
 
 
 @pytest.mark.parametrize("name", sorted(_WANTED))

@@ -36,6 +36,13 @@ def test_every_image_has_a_version() -> None:
     assert [name for name in registry.names() if not registry.get(name).version] == []
 
 
+def test_building_everything_leaves_the_test_suite_out() -> None:
+    registry = default_registry()
+    left_out = set(registry.names()) - set(registry.usual())
+    assert {"conformance-1.36", "image-agnhost", "image-pause-e2e", "rootfs-tests"} <= left_out
+    assert not [dep for name in registry.usual() for dep in registry.get(name).deps if dep in left_out]
+
+
 @pytest.mark.parametrize("minor", MINORS)
 def test_a_release_depends_on_every_image_of_its_minor(minor: str) -> None:
     deps = default_registry().get(f"release-{minor}").deps

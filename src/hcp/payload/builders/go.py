@@ -18,6 +18,7 @@ def build(ctx: BuildContext, entry: dict[str, Any]) -> None:
     go = Go(ctx)
     use_changed_source(go, source, entry)
     build_commands(go, source, entry)
+    build_tests(go, source, entry)
     copy_files(go, source, entry)
 
 
@@ -34,12 +35,22 @@ def go_env(entry: dict[str, Any], *, cgo: bool = False) -> dict[str, str]:
 
 def build_commands(go: Go, source: Path, entry: dict[str, Any]) -> None:
     """Builds every command of the entry into the artifact's `bin/`."""
-    ldflags = [flag.format(version=entry["version"]) for flag in entry.get("ldflags", ())]
-    tags = entry.get("tags", ())
+    ldflags, tags = linker_flags(entry), entry.get("tags", ())
     with_cgo = entry.get("cgo_commands", ())
     for cgo in (False, True):
         packages = {name: package for name, package in entry["commands"].items() if (name in with_cgo) == cgo}
         go.build(packages, go.ctx.out / "bin", cwd=source, ldflags=ldflags, tags=tags, env=go_env(entry, cgo=cgo))
+
+
+def build_tests(go: Go, source: Path, entry: dict[str, Any]) -> None:
+    """Builds test suites (name → package) as programs, next to the commands."""
+    for name, package in entry.get("tests", {}).items():
+        target = go.ctx.out / "bin" / name
+        go.build_test(package, target, cwd=source, ldflags=linker_flags(entry), env=go_env(entry))
+
+
+def linker_flags(entry: dict[str, Any]) -> list[str]:
+    return [flag.format(version=entry["version"]) for flag in entry.get("ldflags", ())]
 
 
 def use_changed_source(go: Go, source: Path, entry: dict[str, Any]) -> None:

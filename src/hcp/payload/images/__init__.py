@@ -8,9 +8,12 @@ from hcp.payload.component import Component
 
 
 def components() -> Iterator[Component]:
+    from dataclasses import replace
+
     from hcp.payload import disk, release
     from hcp.payload.image import image_component
     from hcp.payload.images import bases, own, tools
+    from hcp.payload.images.conformance import conformance_images
     from hcp.payload.images.network import network_images
     from hcp.payload.images.static import MINORS, static_images
     from hcp.payload.images.virt import cdi_images, virt_images
@@ -21,6 +24,9 @@ def components() -> Iterator[Component]:
         yield rootfs_component(rootfs, summary)
     for image in (*static_images(), *network_images(), *virt_images(), *cdi_images()):
         yield image_component(image)
+    yield replace(rootfs_component(bases.TESTS, "what test images share: dig, curl, nc, a shell"), on_request=True)
+    for image in conformance_images():
+        yield replace(image_component(image), on_request=True)
     yield from own.components()
     yield from disk.components(MINORS)
     yield from release.components(MINORS)

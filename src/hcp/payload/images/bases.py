@@ -45,10 +45,21 @@ def _net_only(layer: Layer) -> None:
     for family in ("iptables", "ip6tables"):
         for suffix in ("", "-save", "-restore"):
             layer.symlink(f"usr/sbin/{family}{suffix}", "xtables-nft-multi")
-    for name in _BUSYBOX:
+    for name in BUSYBOX:
         layer.symlink(f"bin/{name}", "busybox")
 
 
+def _tests_only(layer: Layer) -> None:
+    """What the scripts of the Kubernetes project's specs call; busybox for everything of a shell's daily life."""
+    _only(layer, *_TEST_PROGRAMS)
+    layer.file("etc/nsswitch.conf", "hosts: files dns\n")
+    for name in BUSYBOX:
+        if f"bin/{name}" not in layer.entries and name not in ("nc", "nslookup"):
+            layer.symlink(f"bin/{name}", "busybox")
+    layer.symlink("bin/nc", "nc.openbsd")
+
+
+_TEST_PROGRAMS = ("bin/busybox", "bin/ip", "bin/ss", "bin/nc.openbsd", "usr/bin/curl", "usr/bin/dig", "usr/bin/getent")
 _NET_PROGRAMS = (
     "bin/busybox",
     "bin/ip",
@@ -64,7 +75,7 @@ _NET_PROGRAMS = (
     "usr/sbin/xtables-legacy-multi",
     "usr/sbin/xtables-nft-multi",
 )
-_BUSYBOX = (
+BUSYBOX = (
     *("ash", "awk", "basename", "cat", "chgrp", "chmod", "chown", "cp", "cut", "date", "dd", "df", "dirname", "du"),
     *("echo", "env", "false", "find", "grep", "head", "hostname", "id", "kill", "ln", "ls", "mkdir", "mktemp", "mv"),
     *("nc", "nslookup", "ping", "printf", "ps", "pwd", "readlink", "rm", "rmdir", "sed", "seq", "sh", "sleep", "sort"),
@@ -141,6 +152,15 @@ CDI = RootFs(
         "procps",
     ),
     drop=(*_NO_APT, "usr/share/perl"),
+)
+# For the images of the Kubernetes project's specs. They ask for a C library of the GNU kind and for dig, curl and nc.
+TESTS = RootFs(
+    "tests",
+    "bookworm",
+    ("busybox-static", "bind9-dnsutils", "curl", "netcat-openbsd", "iproute2", "libc-bin"),
+    variant="extract",
+    drop=_NO_LIBRARIES,
+    finish=_tests_only,
 )
 ALL = {
     NET: "iptables, nftables, conntrack, ipset and a shell",
