@@ -11,7 +11,7 @@ from hcp.api.names import ANNOTATION_SKIP_RELEASE_VALIDATION, FINALIZER
 from hcp.errors import HcpError
 from hcp.ignition.certs import CA_SECRET
 from hcp.kube.resources import NODEPOOLS, SECRETS
-from hcp.nodepool import validation
+from hcp.nodepool import unacted, validation
 from hcp.nodepool.scope import Scope
 from hcp.nodepool.versions import Version, parse_version, release_problem, skew_problem
 from hcp.runtime import Result, Waiting
@@ -42,17 +42,13 @@ async def adopt(scope: Scope) -> Result | None:
 
 
 async def own_fields(scope: Scope) -> Result | None:
-    """Autoscaling, autorepair and update settings, mirrored and checked."""
+    """Autoscaling, autorepair and update settings, checked; what has no effect is named."""
     spec = scope.spec
-    scaling = spec.get("autoScaling")
+    scope.set(c.FIELDS_HONOURED, *unacted.fields(spec))
     problem = validation.scaling_problem(spec)
     if problem:
         raise scope.refuse(c.AUTOSCALING_ENABLED, c.VALIDATION_FAILED, problem)
-    if scaling:
-        message = f"Maximum nodes: {scaling.get('max')}, Minimum nodes: {scaling.get('min')}"
-        scope.set(c.AUTOSCALING_ENABLED, True, c.AS_EXPECTED, message)
-    else:
-        scope.set(c.AUTOSCALING_ENABLED, False, c.AS_EXPECTED)
+    scope.set(c.AUTOSCALING_ENABLED, *unacted.autoscaling(spec))
     scope.set(c.AUTOREPAIR_ENABLED, bool((spec.get("management") or {}).get("autoRepair")), c.AS_EXPECTED)
     problem = validation.management_problem(spec)
     if problem:
