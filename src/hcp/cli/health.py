@@ -39,8 +39,8 @@ NEUTRAL = frozenset(
 # The pieces of a control plane in the order they come up, with the words shown for them.
 PIECES = (
     (c.VALID_RELEASE_IMAGE, "release"),
-    (c.INFRASTRUCTURE_READY, "addresses"),
     (c.ETCD_AVAILABLE, "etcd"),
+    (c.INFRASTRUCTURE_READY, "addresses"),
     (c.KUBE_APISERVER_AVAILABLE, "API server"),
     (c.AVAILABLE, "control plane"),
 )

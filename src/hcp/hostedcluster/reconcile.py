@@ -120,6 +120,7 @@ class Reconciler:
         seen = Observed(
             unsupported=validation.unsupported(spec),
             unacted=validation.not_acted_on(spec),
+            partly_acted=validation.acted_on_in_part(spec),
             own_network=translate.own_network(spec),
         )
         try:

@@ -182,13 +182,32 @@ _UNACTED: tuple[tuple[str, Any], ...] = (
 )
 
 
+# Fields that act in part. The command line sets them by default, so what is missing is told, but as nothing wrong.
+_PARTLY: tuple[tuple[str, str], ...] = (
+    (
+        "platform.kubevirt.baseDomainPassthrough",
+        "chooses the base domain; an ingress controller inside the cluster is published by a Service of its own",
+    ),
+)
+
+
+def _at(spec: Mapping[str, Any], path: str) -> Any:
+    value: Any = spec
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def acted_on_in_part(spec: Mapping[str, Any]) -> list[str]:
+    """Fields the user or the command line set that do less than their name says, each with what they do."""
+    return [f"{path} {what}" for path, what in _PARTLY if _at(spec, path)]
+
+
 def not_acted_on(spec: Mapping[str, Any]) -> list[str]:
     """Fields the user set and this operator only stores."""
     found = []
     for path, neutral in _UNACTED:
-        value: Any = spec
-        for part in path.split("."):
-            value = value.get(part) if isinstance(value, Mapping) else None
+        value = _at(spec, path)
         if value not in (None, neutral, {}, [], "") and not (isinstance(value, Mapping) and not any(value.values())):
             found.append(path)
     return found
