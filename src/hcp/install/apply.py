@@ -61,6 +61,12 @@ async def has_embedded_registry(client: Client) -> bool:
     return REGISTRY_KEY in (trusted.get("data") or {})
 
 
+async def current_image(client: Client, namespace: str) -> str:
+    """The image a former run gave the operator: running again without naming one keeps it."""
+    found = await client.get_or_none(r.DEPLOYMENTS, operator.NAME, namespace)
+    return str(found["spec"]["template"]["spec"]["containers"][0].get("image") or "") if found else ""
+
+
 async def current_default_release(client: Client, namespace: str) -> str:
     """The default release a former run wrote down: running again without naming one keeps it."""
     found = await client.get_or_none(r.CONFIGMAPS, names.SUPPORTED_VERSIONS, namespace)
