@@ -258,7 +258,7 @@ def _before_the_first_answer(seen: Observed) -> Verdict:
     """All pods are ready and the published address has yet to answer once; an error may be why nobody asks it."""
     if seen.errors:
         return False, c.RECONCILIATION_ERROR, _succeeded(seen)[2]
-    where = f" at {seen.api_endpoint.host}:{seen.api_endpoint.port}" if seen.api_endpoint else ""
+    where = f" at {seen.api_endpoint.url}" if seen.api_endpoint else ""
     message = f"etcd and kube-apiserver are ready; waiting for the first answer of the hosted API{where}"
     return False, c.WAITING_FOR_AVAILABLE, message
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from hcp.api import names
+from hcp.api.manifests import Object
 from hcp.errors import HcpError
 from hcp.install import manifests, operator
-from hcp.install.objects import Object
 from hcp.install.options import Options
 from hcp.kube import Client
 from hcp.kube import resources as r

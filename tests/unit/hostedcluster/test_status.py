@@ -113,7 +113,7 @@ def test_available_says_what_is_really_waited_for() -> None:
     assert said(etcd=etcd(0), deployments=no_pods) == "Waiting for etcd to reach quorum, 0 of 1 are ready"
     assert said(deployments={}, waiting_for=["no address for kube-apiserver"]) == "no address for kube-apiserver"
     assert "Kube APIServer deployment" in said(deployments=no_pods)
-    assert said().endswith("waiting for the first answer of the hosted API at 10.88.0.65:6443")
+    assert said().endswith("waiting for the first answer of the hosted API at https://10.88.0.65:6443")
     assert said(errors={"published-certificates": "forbidden"}) == "published-certificates: forbidden"
 
 
