@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hcp.api import conditions as c
+from hcp.api.pause import Pause
 from hcp.controlplane.params import Endpoint
-from hcp.hostedcluster.pause import Pause
 
 NOT_LOOKED_AT = ("Unknown", c.STATUS_UNKNOWN, "Known as soon as the hosted API answers")
 

@@ -7,11 +7,10 @@ import logging
 from typing import Any
 
 from hcp.api import conditions as c
-from hcp.api import names
+from hcp.api import names, pause
 from hcp.hostedcluster import (
     defaults,
     deletion,
-    pause,
     phase_base,
     phase_observe,
     phase_pki,

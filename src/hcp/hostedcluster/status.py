@@ -21,8 +21,7 @@ def compute(cluster: Mapping[str, Any], seen: Observed, now: str) -> dict[str, A
     conditions = [dict(x) for x in before.get("conditions") or []]
     if seen.pause.paused:
         # Nothing was looked at beyond the pause itself: what is known of the rest stays as it was.
-        value, reason, message = _active(seen)
-        resting = set_condition(conditions, c.RECONCILIATION_ACTIVE, value, reason, message, generation, at=now)
+        resting = set_condition(conditions, c.RECONCILIATION_ACTIVE, *seen.pause.verdict(), generation, at=now)
         return {**before, "conditions": resting}
     ready_before = is_true(conditions, c.AVAILABLE)
     parts = _parts(cluster, seen)
@@ -93,7 +92,7 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
         c.ETCD_AVAILABLE: _etcd(seen),
         c.KUBE_APISERVER_AVAILABLE: _deployment(seen, "kube-apiserver", "Kube APIServer"),
         c.DEGRADED: _degraded(seen),
-        c.RECONCILIATION_ACTIVE: _active(seen),
+        c.RECONCILIATION_ACTIVE: seen.pause.verdict(),
         c.RECONCILIATION_SUCCEEDED: _succeeded(seen),
         c.FIELDS_HONOURED: _verdict(
             not seen.unacted,
@@ -186,15 +185,6 @@ def _degraded(seen: Observed) -> Verdict:
     if short:
         return True, c.UNAVAILABLE_REPLICAS, "; ".join(short)
     return False, c.AS_EXPECTED, "The hosted control plane is not degraded"
-
-
-def _active(seen: Observed) -> Verdict:
-    if seen.pause.problem:
-        return True, c.INVALID_PAUSED_UNTIL, seen.pause.problem
-    if seen.pause.paused:
-        until = f" until {seen.pause.until.isoformat()}" if seen.pause.until else " until the field is removed"
-        return False, c.RECONCILIATION_PAUSED, f"Reconciliation is paused{until}"
-    return True, c.AS_EXPECTED, "Reconciliation active on resource"
 
 
 def _succeeded(seen: Observed) -> Verdict:

@@ -5,10 +5,10 @@ from typing import Any
 
 from tests.unit.hostedcluster.sample import cluster, deployment, etcd
 
+from hcp.api.pause import Pause
 from hcp.controlplane.params import Endpoint
 from hcp.hostedcluster import projected_status, status, validation
 from hcp.hostedcluster.observed import GuestState, Observed, ReleaseState
-from hcp.hostedcluster.pause import Pause
 from hcp.runtime.conditions import get_condition
 
 NOW, LATER = "2026-01-01T00:00:10Z", "2026-01-01T00:01:00Z"
