@@ -37,8 +37,9 @@ Object = dict[str, Any]
 TIME_TO_AVAILABLE = metrics.Gauge(
     "hcp_time_to_available_seconds", "From creation to the first time Available, by cluster.", ["namespace", "name"]
 )
-# A cause outside our watches (a registry, a missing right) is looked at again at this pace.
-RETRY_FAILED_RELEASE = 10.0
+# A cause outside our watches (a registry, a neighbour with the same infraID, a kind not served yet) is looked at again
+# at this pace.
+LOOK_AGAIN = 10.0
 # Nothing but time changes: certificates near their end are renewed in such a pass.
 STEADY = 3600.0
 
@@ -221,8 +222,8 @@ class Reconciler:
     def _next(self, scope: Scope, report: Report) -> Result | None:
         """Errors come back with backoff; what no watch tells is looked at again."""
         report.raise_if_failed()
-        if scope.seen.release.problem:
-            return Result(RETRY_FAILED_RELEASE)
+        if scope.seen.release.problem or scope.seen.config_problems:
+            return Result(LOOK_AGAIN)
         return report.result or Result(STEADY)
 
     async def _delete(self, key: str, cluster: Object, now: dt.datetime) -> Result | None:
