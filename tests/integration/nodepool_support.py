@@ -90,11 +90,16 @@ def data(**values: str) -> dict[str, str]:
     }
 
 
-async def hosted_cluster(client: Client, namespace: str, kubeconfig: Path) -> Object:
+async def hosted_cluster(
+    client: Client, namespace: str, kubeconfig: Path, *, credentials: Object | None = None
+) -> Object:
     """A HostedCluster whose control plane answers: here its API is the test's own server."""
     hosted = f"{namespace}-demo"
+    wanted = crds_support.changed(
+        crds_support.rendered_cluster(namespace), "spec.release.image", "r.test/release:1.36.3"
+    )
     made = await client.create(
-        crds_support.changed(crds_support.rendered_cluster(namespace), "spec.release.image", "r.test/release:1.36.3")
+        crds_support.changed(wanted, "spec.platform.kubevirt.credentials", credentials) if credentials else wanted
     )
     ready = {"type": "KubeAPIServerAvailable", "status": "True", "reason": "AsExpected", "message": ""}
     status = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,10 @@ async def operator(
 
 async def says(client: Client, name: str, kind: str, status: str) -> bool:
     return (await s.condition(client, name, kind)).get("status") == status
+
+
+async def mentions(client: Client, name: str, kind: str, words: str) -> bool:
+    return words in str((await s.condition(client, name, kind)).get("message"))
 
 
 async def gone(client: Client, name: str) -> bool:
@@ -215,6 +220,12 @@ async def test_what_is_wrong_is_told_and_recovers_by_itself(
             "InvalidImage",
             "does not exist",
         ),
+        "unreachable": (
+            {"release": {"image": "127.0.0.1:1/hcp/release:1"}},
+            "ValidReleaseImage",
+            "InvalidImage",
+            "cannot be reached",
+        ),
         "lacking": ({"release": {"image": lacking}}, "ValidReleaseInfo", "MissingReleaseImages", "kube-scheduler"),
         "untrusted": ({"additionalTrustBundle": {"name": ""}}, "ValidReleaseImage", "InvalidImage", "not trusted"),
         "secretless": ({"pullSecret": {"name": "missing"}}, "ValidReleaseImage", "SecretNotFound", "missing"),
@@ -242,11 +253,20 @@ async def test_what_is_wrong_is_told_and_recovers_by_itself(
     # A corrected release, too.
     await admin.patch(k.HOSTEDCLUSTERS, "unknown", "clusters", {"spec": {"release": {"image": image}}})
     await s.eventually("recovers", lambda: says(admin, "unknown", "ValidReleaseImage", "True"))
-    storage = await s.condition(admin, "unknown", "EtcdAvailable")
-    await s.eventually("etcd is told about", lambda: says(admin, "unknown", "EtcdAvailable", "False"))
-    assert storage["status"] == "False"
+    # Without storage and without a load balancer it says so, and what to do.
+    await s.eventually("storage is missed", lambda: mentions(admin, "unknown", "EtcdAvailable", "default StorageClass"))
     waiting = await s.condition(admin, "unknown", "InfrastructureReady")
     assert waiting["reason"] == "WaitingOnInfrastructureReady"
+    assert "install one, or publish by NodePort or Route" in waiting["message"]
+    metadata = {"name": "disk", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
+    storage = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": metadata}
+    await admin.create({**storage, "provisioner": "example.com/disk"})
+
+    async def storage_is_there() -> bool:
+        return not await mentions(admin, "unknown", "EtcdAvailable", "StorageClass")
+
+    await s.eventually("storage is there", storage_is_there)
+    await admin.delete(k.STORAGECLASSES, "disk")
     for name in cases:
         await admin.delete(k.HOSTEDCLUSTERS, name, "clusters")
     for name in cases:
@@ -314,7 +334,29 @@ async def test_a_pause_rests_and_the_same_infra_id_is_refused(
         return await admin.get_or_none(k.STATEFULSETS, "etcd", "clusters-first") is not None
 
     await s.eventually("goes on", begun)
-    for name in ("first", "second"):
-        await admin.delete(k.HOSTEDCLUSTERS, name, "clusters")
-    for name in ("first", "second"):
-        await s.eventually("all is gone", lambda n=name: gone(admin, n))  # type: ignore[misc]
+    # The first one goes: its infraID is free, and the second goes on without being touched.
+    await admin.delete(k.HOSTEDCLUSTERS, "first", "clusters")
+    await s.eventually("all is gone", lambda: gone(admin, "first"))
+    await s.eventually("allowed", lambda: says(admin, "second", "ValidConfiguration", "True"))
+    await admin.delete(k.HOSTEDCLUSTERS, "second", "clusters")
+    await s.eventually("all is gone", lambda: gone(admin, "second"))
+
+
+async def test_a_wrong_pull_secret_is_told_and_a_right_one_is_taken(
+    admin: Client, operator: Callable[[], Running], tmp_path: Path
+) -> None:
+    closed, process = start(tmp_path, passwords=True)
+    try:
+        operator()
+        await s.create(admin, "locked", f"{closed.host}/hcp/release:none", closed)
+        await s.eventually("refused", lambda: mentions(admin, "locked", "ValidReleaseImage", "credentials"))
+        text = base64.b64encode(json.dumps(closed.auths).encode()).decode()
+        body = {"data": {".dockerconfigjson": text}}
+        await admin.patch(k.SECRETS, "locked-pull-secret", "clusters", body)
+        # With the right account the registry answers, if only that it has no such image.
+        await s.eventually("let in", lambda: mentions(admin, "locked", "ValidReleaseImage", "does not exist"))
+        await admin.delete(k.HOSTEDCLUSTERS, "locked", "clusters")
+        await s.eventually("all is gone", lambda: gone(admin, "locked"))
+    finally:
+        process.kill()
+        process.wait()

@@ -122,6 +122,22 @@ async def test_install_again_upgrade_and_uninstall(world: World) -> None:
         world.hcp("uninstall")
 
 
+async def test_an_image_is_asked_for_once_and_then_kept(world: World) -> None:
+    refused = world.hcp("install", code=1)
+    assert "which image" in refused.stderr
+    assert "--image" in refused.stderr
+    assert "applied" not in refused.stdout
+    async with world.client() as client:
+        assert await client.get_or_none(r.NAMESPACES, "hypershift") is None
+        world.hcp("install", "--development")
+        world.hcp("install", code=1)
+        world.hcp("install", "--image=registry.example.com/hcp:1")
+        world.hcp("install", "--replicas=2")
+        operator = await client.get(r.DEPLOYMENTS, "operator", "hypershift")
+        assert operator["spec"]["replicas"] == 2
+        assert operator["spec"]["template"]["spec"]["containers"][0]["image"] == "registry.example.com/hcp:1"
+
+
 async def test_force_keeps_hosted_clusters(world: World) -> None:
     world.hcp("install", "--image=registry.example.com/hcp:1")
     async with world.client() as client:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
@@ -30,38 +33,71 @@ def as_operator(server: ApiServer, directory: Path) -> Path:
     return path
 
 
-async def test_a_first_pass_needs_no_further_rights(own_server: ApiServer, tmp_path: Path) -> None:
+@contextlib.contextmanager
+def installed(server: ApiServer, directory: Path) -> Iterator[Path]:
+    """An operator that runs with the rights of its ServiceAccount; gives its log."""
     subprocess.run(
-        [HCP, "install", "--image=x.example.com/hcp:1", "--development", f"--kubeconfig={own_server.kubeconfig}"],
+        [HCP, "install", "--image=x.example.com/hcp:1", "--development", f"--kubeconfig={server.kubeconfig}"],
         check=True,
         capture_output=True,
     )
-    log = tmp_path / "operator.log"
+    log = directory / "operator.log"
     with log.open("wb") as out:
         operator = subprocess.Popen(
-            [HCP, "operator", "run", f"--kubeconfig={as_operator(own_server, tmp_path)}", "--metrics-port=-1"],
+            [HCP, "operator", "run", f"--kubeconfig={as_operator(server, directory)}", "--metrics-port=-1"],
             stdout=out,
             stderr=out,
             stdin=subprocess.DEVNULL,
         )
     try:
-        async with Client(load_config(own_server.kubeconfig)) as client:
-            await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "clusters"}})
-            cluster = support.rendered_cluster("clusters")
-            cluster["spec"]["release"]["image"] = "127.0.0.1:1/none:1"
-            await client.create(cluster)
-            give_up = time.monotonic() + 120
-            while True:
-                found = await client.get(r.HOSTEDCLUSTERS, "demo", "clusters")
-                conditions = {one["type"]: one for one in (found.get("status") or {}).get("conditions") or []}
-                if conditions.get("ValidReleaseImage", {}).get("status") == "False":
-                    break
-                assert operator.poll() is None, log.read_text()
-                assert time.monotonic() < give_up, log.read_text()
-                time.sleep(0.2)
-            assert await client.get(r.NAMESPACES, "clusters-demo")
-            assert await client.get(r.SERVICES, "kube-apiserver", "clusters-demo")
+        yield log
+        assert operator.poll() is None, log.read_text()
     finally:
         operator.terminate()
         operator.wait(30)
+
+
+async def create_cluster(client: Client) -> None:
+    await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "clusters"}})
+    cluster = support.rendered_cluster("clusters")
+    cluster["spec"]["release"]["image"] = "127.0.0.1:1/none:1"
+    await client.create(cluster)
+
+
+async def until(client: Client, kind: str, status: str, log: Path) -> str:
+    """The message of a condition, once it has the status."""
+    give_up = time.monotonic() + 120
+    while time.monotonic() < give_up:
+        found = await client.get(r.HOSTEDCLUSTERS, "demo", "clusters")
+        for one in (found.get("status") or {}).get("conditions") or []:
+            if one["type"] == kind and one["status"] == status:
+                return str(one["message"])
+        await asyncio.sleep(0.2)
+    raise AssertionError(log.read_text())
+
+
+async def test_a_first_pass_needs_no_further_rights(own_server: ApiServer, tmp_path: Path) -> None:
+    with installed(own_server, tmp_path) as log:
+        async with Client(load_config(own_server.kubeconfig)) as client:
+            await create_cluster(client)
+            await until(client, "ValidReleaseImage", "False", log)
+            assert await client.get(r.NAMESPACES, "clusters-demo")
+            assert await client.get(r.SERVICES, "kube-apiserver", "clusters-demo")
     assert FORBIDDEN not in log.read_text()
+
+
+async def test_a_missing_right_is_told_and_heals(own_server: ApiServer, tmp_path: Path) -> None:
+    with installed(own_server, tmp_path) as log:
+        async with Client(load_config(own_server.kubeconfig)) as client:
+            role = await client.get(r.CLUSTERROLES, "hypershift-operator")
+            less = [rule for rule in role["rules"] if "poddisruptionbudgets" not in rule["resources"]]
+            reading = {"apiGroups": ["policy"], "resources": ["poddisruptionbudgets"], "verbs": ["list", "watch"]}
+            await client.patch(r.CLUSTERROLES, "hypershift-operator", None, {"rules": [*less, reading]})
+            await create_cluster(client)
+            said = await until(client, "ReconciliationSucceeded", "False", log)
+            assert FORBIDDEN in said
+            assert "poddisruptionbudgets" in said.lower()
+            # What does not need the right is made all the same.
+            assert await client.get(r.SERVICES, "kube-apiserver", "clusters-demo")
+            await client.patch(r.CLUSTERROLES, "hypershift-operator", None, {"rules": role["rules"]})
+            await until(client, "ReconciliationSucceeded", "True", log)

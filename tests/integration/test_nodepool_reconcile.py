@@ -183,6 +183,23 @@ async def test_bad_input_is_a_condition_and_heals(client: Client, home: str, api
         assert "nope" in condition(pool, "ValidPlatformConfig")["message"]
 
 
+async def test_fields_without_effect_are_named_and_hinder_nothing(client: Client, home: str, api_server: Path) -> None:
+    async with running_operator(api_server):
+        made = node_pool(home, autoScaling={"min": 1, "max": 3}, tuningConfig=[{"name": "absent"}])
+        del made["spec"]["replicas"]
+        await client.create(made)
+        pool = await pool_with(client, home, "ValidTuningConfig", "False")
+        assert "absent" in condition(pool, "ValidTuningConfig")["message"]
+        assert (await deployment_of(client, home))["spec"]["replicas"] == 1
+        config = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "absent", "namespace": home}}
+        await client.create({**config, "data": {"tuning": "kind: Tuned"}})
+        pool = await pool_with(client, home, "ValidTuningConfig", "True")
+        assert condition(pool, "AutoscalingEnabled")["status"] == "False"
+        for kind in ("ValidTuningConfig", "AutoscalingEnabled", "AllFieldsHonoured"):
+            assert condition(pool, kind)["reason"] == "FieldsNotHonoured"
+        assert "No autoscaler runs" in condition(pool, "AllFieldsHonoured")["message"]
+
+
 async def test_pause_holds_machines_still(client: Client, home: str, api_server: Path) -> None:
     async with running_operator(api_server):
         await client.create(node_pool(home))

@@ -44,7 +44,7 @@ ETCD_SNAPSHOT_RESTORED = "EtcdSnapshotRestored"
 ETCD_ENCRYPTION_UP_TO_DATE = "EtcdDataEncryptionUpToDate"
 RESTORED_FROM_BACKUP = "HostedClusterRestoredFromBackup"
 CVO_SCALED_DOWN = "CVOScaledDown"
-# Ours: names fields that are accepted but not acted on, so that nothing is dropped in silence.
+# Ours, on NodePools too: names fields that are accepted but not acted on, so that nothing is dropped in silence.
 FIELDS_HONOURED = "AllFieldsHonoured"
 
 # NodePool

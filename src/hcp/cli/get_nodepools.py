@@ -43,14 +43,12 @@ async def run(call: Call) -> int:
         )
     rows = []
     for pool in found:
-        have, wanted = health.nodes(pool)
-        scaling = pool["spec"].get("autoScaling")
-        bad = health.problems(pool)
+        bad = health.hindrances(pool) or health.problems(pool)
         row = [
             pool["metadata"]["name"],
             str(pool["spec"].get("clusterName") or ""),
-            f"{scaling.get('min')}-{scaling.get('max')}" if scaling else str(wanted or 0),
-            str(have),
+            health.desired(pool),
+            str(health.nodes(pool)[0]),
             str((pool.get("status") or {}).get("version") or ""),
             "True" if health.is_true(pool, "Ready") else "False",
             health.explain(bad[0]) if bad else "",

@@ -23,11 +23,12 @@ FINE_WHEN_FALSE = frozenset(
         c.CIDR_CONFLICT,
     )
 )
-# Conditions that only mirror what the user chose, or are about deletion.
+# Conditions that mirror what the user chose: fine either way. That a choice has no effect, AllFieldsHonoured says.
+CHOICES = frozenset((c.AUTOSCALING_ENABLED, c.AUTOREPAIR_ENABLED))
+CHOICE_REASONS = ("", c.AS_EXPECTED, c.FIELDS_NOT_HONOURED)
+# Conditions that are about deletion, or only inform.
 NEUTRAL = frozenset(
     (
-        c.AUTOSCALING_ENABLED,
-        c.AUTOREPAIR_ENABLED,
         c.CLOUD_RESOURCES_DESTROYED,
         c.HOSTED_CLUSTER_DESTROYED,
         c.CLUSTER_VERSION_UPGRADEABLE,
@@ -38,8 +39,8 @@ NEUTRAL = frozenset(
 # The pieces of a control plane in the order they come up, with the words shown for them.
 PIECES = (
     (c.VALID_RELEASE_IMAGE, "release"),
-    (c.INFRASTRUCTURE_READY, "addresses"),
     (c.ETCD_AVAILABLE, "etcd"),
+    (c.INFRASTRUCTURE_READY, "addresses"),
     (c.KUBE_APISERVER_AVAILABLE, "API server"),
     (c.AVAILABLE, "control plane"),
 )
@@ -64,9 +65,16 @@ def problems(obj: Object) -> list[Object]:
         # A cluster without nodes cannot reach them, and a pool of none has no machines: both as asked for.
         if kind in NEUTRAL or reason == c.NO_WORKER_NODES or (empty and reason == c.NOT_FOUND):
             continue
+        if kind in CHOICES and str(reason or "") in CHOICE_REASONS:
+            continue
         if item.get("status") != ("False" if kind in FINE_WHEN_FALSE else "True"):
             bad.append(item)
     return bad
+
+
+def hindrances(obj: Object) -> list[Object]:
+    """Problems that can be why something is not ready; a field without effect never is."""
+    return [item for item in problems(obj) if item.get("reason") != c.FIELDS_NOT_HONOURED]
 
 
 def explain(item: Object) -> str:
@@ -99,9 +107,16 @@ def rolled_out(obj: Object) -> bool:
 
 
 def nodes(pool: Object) -> tuple[int, int | None]:
-    """(nodes there are, nodes wanted); None wanted when the autoscaler decides."""
+    """(nodes there are, nodes wanted); None wanted when only bounds are given."""
     wanted = (pool.get("spec") or {}).get("replicas")
     return int((pool.get("status") or {}).get("replicas") or 0), None if wanted is None else int(wanted)
+
+
+def desired(pool: Object) -> str:
+    """How many nodes are wanted, in words: a number, or the bounds of autoScaling."""
+    spec = pool.get("spec") or {}
+    scaling = spec.get("autoScaling")
+    return f"{scaling.get('min')}-{scaling.get('max')}" if scaling else str(spec.get("replicas") or 0)
 
 
 def pool_ready(pool: Object) -> bool:
@@ -119,7 +134,8 @@ def control_plane_line(cluster: Object) -> str:
     if missing is None:
         if rolled_out(cluster):
             return "control plane available"
-        bad = [item for item in problems(cluster) if item.get("type") != c.PROGRESSING] or problems(cluster)
+        found_bad = hindrances(cluster)
+        bad = [item for item in found_bad if item.get("type") != c.PROGRESSING] or found_bad
         return "control plane available, rollout not completed" + (f" ({explain(bad[0])})" if bad else "")
     found = condition(cluster, missing[0])
     why = explain(found) if found else "not reported yet"
@@ -127,10 +143,8 @@ def control_plane_line(cluster: Object) -> str:
 
 
 def pool_line(pool: Object) -> str:
-    have, wanted = nodes(pool)
-    name = pool["metadata"]["name"]
-    line = f"node pool {name}: {have} of {'?' if wanted is None else wanted} nodes"
+    line = f"node pool {pool['metadata']['name']}: {nodes(pool)[0]} of {desired(pool)} nodes"
     if not pool_ready(pool):
-        bad = problems(pool)
+        bad = hindrances(pool)
         line += f" ({explain(bad[0])})" if bad else " (waiting)"
     return line

@@ -21,16 +21,15 @@ COMMAND = Command(
 
 async def run(call: Call) -> int | None:
     """Serve until the process is told to stop."""
-    import asyncio
     import logging
-    import signal
 
+    from hcp.cli.loop import until_stopped
     from hcp.ignition.run import serve
     from hcp.kube import Client, load_config
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     async with Client(load_config(call.text("kubeconfig") or None)) as client:
-        task = asyncio.ensure_future(
+        return await until_stopped(
             serve(
                 client,
                 namespace=call.text("namespace"),
@@ -38,11 +37,3 @@ async def run(call: Call) -> int | None:
                 metrics_port=call.number("metrics-port"),
             )
         )
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, task.cancel)
-        try:
-            await task
-        except asyncio.CancelledError:
-            return 0
-    return 0

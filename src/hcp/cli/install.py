@@ -10,10 +10,12 @@ COMMAND = Command(
     "install",
     "Install the operator on a management cluster",
     long="Applies the definitions, rights, priority classes and the operator with its ignition server. Running it\n"
-    "again upgrades. The router for Routes is installed only where the cluster serves no Routes itself.",
+    "again with another image upgrades, without --image it keeps what is installed. The router for Routes is\n"
+    "installed only where the cluster serves no Routes itself. An embedded cluster has the image that was built\n"
+    "here; any other cluster needs --image once, in a registry that it can pull from.",
     examples=(
-        ("Install, and wait until the operator runs", "{prog} install --wait-until-available"),
-        ("Use an image from your own registry", "{prog} install --image registry.example.com/hcp:1.0"),
+        ("On your own cluster", "{prog} install --image registry.example.com/hcp:1.0 --wait-until-available"),
+        ("On an embedded cluster", "{prog} install --wait-until-available"),
         ("See what would be applied", "{prog} install render"),
     ),
     flags=(

@@ -19,9 +19,10 @@ _MONITORING = "metrics are offered by the operator itself on port 9000"
 
 FLAGS = (
     Flag("namespace", "string", "hypershift", "namespace of the operator", short="n", group=_WHAT),
-    Flag("image", "string", "", "image of the operator, the router and the ignition server", group=_WHAT),
+    Flag("image", "string", "", "image of the operator, the router and the ignition server (default: the one that is "
+         "installed; on embedded clusters the one built here)", group=_WHAT),
     Flag("hypershift-image", "string", "", "the same as --image", group=_WHAT),
-    Flag("image-pull-policy", "string", "IfNotPresent", "when images are pulled",
+    Flag("image-pull-policy", "string", "IfNotPresent", "when images are pulled; Always if unset and the tag moves",
          choices=("Always", "Never", "IfNotPresent"), ignore_case=True, group=_WHAT),
     Flag("pull-secret", "string", "", "file with registry credentials for these images", metavar="file", group=_WHAT),
     Flag("additional-trust-bundle", "string", "", "file with CAs the operator trusts besides the usual ones",

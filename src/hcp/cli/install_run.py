@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hcp.cli import files
 from hcp.cli.build import commit
 from hcp.cli.command import Call, UsageError
 from hcp.cli.terminal import note, warn
-from hcp.install.options import DEFAULT_IMAGE, Options
+from hcp.install.options import DEFAULT_IMAGE, Options, usual_pull_policy
+
+if TYPE_CHECKING:
+    from hcp.kube import Client
 
 RELEASE = "release-1.36"
 
@@ -29,6 +32,29 @@ def _built(component: str) -> str:
     return reference(repository, image_digest(found))
 
 
+def _given_image(call: Call) -> str:
+    return call.text("image") or call.text("hypershift-image")
+
+
+async def _known_image(client: Client, call: Call, *, embedded: bool) -> str:
+    """What stands in for --image: the image built here where it is served, else the one that is installed."""
+    from hcp.errors import HcpError
+    from hcp.install import apply
+
+    found = (_built("image-hcp") if embedded else "") or await apply.current_image(client, call.text("namespace"))
+    if found == DEFAULT_IMAGE and not embedded:
+        found = ""  # Written down by --development, which starts no pods.
+    needed = not call.switch("development") and call.text("install-scope") != "crds"
+    if found or embedded or _given_image(call) or not needed:
+        return found
+    raise HcpError(
+        "which image should the operator run?",
+        cause="no public registry has one, and only embedded clusters serve what was built here",
+        hint=f"{call.prog} payload build image-hcp makes one (an OCI layout); push it to a registry this cluster can "
+        "pull from and name it: --image registry.example.com/hcp:1.0",
+    )
+
+
 def options_of(call: Call, *, router: bool, image: str = "", release: str = "", domain: str = "") -> Options:
     """The options of a command line; ``image``, ``release`` and ``domain`` stand in for flags that were not given."""
     if call.switch("development") and call.changed("replicas"):
@@ -37,10 +63,11 @@ def options_of(call: Call, *, router: bool, image: str = "", release: str = "", 
         raise UsageError(f"--replicas {call.number('replicas')} is not possible", hint="it is 0 or more")
     if call.changed("limit-crd-install") and "kubevirt" not in call.items("limit-crd-install"):
         raise UsageError("--limit-crd-install leaves kubevirt out", hint="it is the platform hcp runs: add kubevirt")
+    image = _given_image(call) or image or DEFAULT_IMAGE
     return Options(
         namespace=call.text("namespace"),
-        image=call.text("image") or call.text("hypershift-image") or image or DEFAULT_IMAGE,
-        pull_policy=call.text("image-pull-policy"),
+        image=image,
+        pull_policy=call.text("image-pull-policy") if call.changed("image-pull-policy") else usual_pull_policy(image),
         replicas=0 if call.switch("development") else call.number("replicas"),
         server_version=commit(),
         default_release=call.text("default-release-image") or release,
@@ -79,12 +106,10 @@ async def install(call: Call) -> int | None:
         options = options_of(
             call,
             router=router,
-            image=_built("image-hcp") if embedded else "",
+            image=await _known_image(client, call, embedded=embedded),
             release=_newer_release(release) if embedded else release,
             domain=await apply.current_router_domain(client) if router else "",
         )
-        if options.image == DEFAULT_IMAGE and not embedded:
-            warn(f"only embedded clusters serve {DEFAULT_IMAGE}: give an image this cluster can pull with --image")
         if scope != "resources":
             wait = scope == "all" or call.switch("wait-until-crds-established")
             await apply.apply_crds(client, manifests.crds(options), print, wait=wait)
@@ -114,6 +139,8 @@ def render(call: Call) -> int | None:
         raise UsageError("--template needs --render-sensitive", hint="a template holds the Secrets as they are")
     options = options_of(call, router=call.switch("router"))
     which = call.text("outputs")
+    if not _given_image(call) and which != "crds":
+        warn(f"only embedded clusters serve {DEFAULT_IMAGE}: name an image your cluster can pull with --image")
     objects: list[dict[str, Any]] = []
     if which in ("all", "crds"):
         objects += manifests.crds(options)

@@ -24,16 +24,14 @@ COMMAND = Command(
 
 async def run(call: Call) -> int | None:
     """Route until the process is told to stop."""
-    import asyncio
-    import signal
-
+    from hcp.cli.loop import until_stopped
     from hcp.kube import Client, load_config
     from hcp.router.run import serve
     from hcp.runtime import setup_logging
 
     setup_logging()
     async with Client(load_config(call.text("kubeconfig") or None)) as client:
-        task = asyncio.ensure_future(
+        return await until_stopped(
             serve(
                 client,
                 domain=call.text("domain"),
@@ -44,11 +42,3 @@ async def run(call: Call) -> int | None:
                 max_connections=call.number("max-connections"),
             )
         )
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, task.cancel)
-        try:
-            await task
-        except asyncio.CancelledError:
-            return 0
-    return 0

@@ -39,9 +39,9 @@ async def run(call: Call) -> int:
         scaling = pool["spec"].get("autoScaling")
         if scaling:
             raise HcpError(
-                f"node pool {namespace}/{name} is scaled by the autoscaler",
+                f"node pool {namespace}/{name} has autoScaling set",
                 cause=f"from {scaling.get('min')} to {scaling.get('max')} nodes",
-                hint="change spec.autoScaling of the NodePool, or remove it to set the number by hand",
+                hint="remove spec.autoScaling of the NodePool to set the number by hand",
             )
         before = health.nodes(pool)[1]
         body = {"spec": {"replicas": replicas}}

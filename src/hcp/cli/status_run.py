@@ -129,6 +129,7 @@ def _pool(pool: Object) -> Object:
         "name": pool["metadata"]["name"],
         "nodes": have,
         "wanted": wanted,
+        "desired": health.desired(pool),
         "version": str((pool.get("status") or {}).get("version") or ""),
         "ready": health.pool_ready(pool),
         "problems": [_problem(item) for item in health.problems(pool)],

@@ -77,10 +77,7 @@ def _condition(item: Object) -> str:
 def _pools(pools: list[Object]) -> list[str]:
     if not pools:
         return ["", "Node pools", "  none"]
-    rows = [
-        [p["name"], f"{p['nodes']} of {'auto' if p['wanted'] is None else p['wanted']}", p["version"], _ready(p)]
-        for p in pools
-    ]
+    rows = [[p["name"], f"{p['nodes']} of {p['desired']}", p["version"], _ready(p)] for p in pools]
     lines = ["", "Node pools", table(["NAME", "NODES", "VERSION", "READY"], rows, "  ")]
     for pool in pools:
         lines += [f"    {pool['name']}: {_condition(item)}" for item in pool["problems"]]

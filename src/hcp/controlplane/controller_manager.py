@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from hcp.api import names
-from hcp.controlplane.meta import LABEL_MANAGED_BY, MANAGER, component_labels, obj
+from hcp.controlplane import controllers
+from hcp.controlplane.controllers import ROOT
 from hcp.controlplane.params import Manifest, Params
-from hcp.controlplane.pod import Pod, config_volume, container, http_probe, requests, rolling, secret_volume, template
 
 COMPONENT = "kube-controller-manager"
 PORT = 10257
-ROOT = "/etc/kubernetes"
-SECRETS = {
-    "kube-controller-manager-kubeconfig": "kubeconfig",
-    "kcm-server": "server",
-    "cluster-signer-ca": "cluster-signer",
-    "sa-signing-key": "sa",
-}
-CONFIG_MAPS = {"root-ca": "root-ca"}
-
-
-def mounted() -> tuple[tuple[str, str], ...]:
-    return (*(("Secret", s) for s in SECRETS), *(("ConfigMap", c) for c in CONFIG_MAPS))
+CONTROLLER = controllers.Controller(
+    component=COMPONENT,
+    port=PORT,
+    health="/healthz",
+    secrets={
+        "kube-controller-manager-kubeconfig": "kubeconfig",
+        "kcm-server": "server",
+        "cluster-signer-ca": "cluster-signer",
+        "sa-signing-key": "sa",
+    },
+    config_maps={"root-ca": "root-ca"},
+    size=("5m", "56Mi"),
+    size_highly_available=("50m", "128Mi"),
+    liveness_period=30,
+    liveness_failures=6,
+)
 
 
 def arguments(p: Params, root: str = ROOT) -> list[str]:
@@ -69,27 +72,4 @@ def arguments(p: Params, root: str = ROOT) -> list[str]:
 
 
 def deployment(p: Params, config_hash: str) -> Manifest:
-    size = ("50m", "128Mi") if p.highly_available else ("5m", "56Mi")
-    main = container(
-        COMPONENT,
-        p.image(COMPONENT),
-        ["kube-controller-manager", *arguments(p)],
-        resources=requests(p, COMPONENT, COMPONENT, *size),
-        ports={"client": PORT},
-        mounts={name: f"{ROOT}/{directory}" for name, directory in {**SECRETS, **CONFIG_MAPS}.items()},
-        env={"GOGC": "50"},
-        startupProbe=http_probe("/healthz", "client", failures=300),
-        readinessProbe=http_probe("/healthz", "client", period=5, timeout=5),
-        livenessProbe=http_probe("/healthz", "client", period=30, timeout=15, failures=6),
-    )
-    volumes = [*(secret_volume(n, n) for n in SECRETS), *(config_volume(n, n) for n in CONFIG_MAPS)]
-    priority = p.annotations.get(names.ANNOTATION_CONTROL_PLANE_PRIORITY) or names.PRIORITY_CONTROL_PLANE
-    labels = component_labels(p, COMPONENT)
-    spec = {
-        "replicas": p.controllers,
-        "revisionHistoryLimit": 2,
-        "selector": {"matchLabels": labels},
-        "strategy": rolling(p.controllers),
-        "template": template(p, Pod(COMPONENT, [main], volumes, priority, config_hash)),
-    }
-    return obj(p, "apps/v1", "Deployment", COMPONENT, {"spec": spec}, labels=labels | {LABEL_MANAGED_BY: MANAGER})
+    return controllers.deployment(p, CONTROLLER, arguments(p), config_hash)

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hcp.api.addresses import is_address
 from hcp.errors import HcpError
 
 DEFAULT_ADVERTISE_V4 = "172.20.0.1"
@@ -34,11 +35,7 @@ class Endpoint:
 
     @property
     def is_ip(self) -> bool:
-        try:
-            ipaddress.ip_address(self.host)
-        except ValueError:
-            return False
-        return True
+        return is_address(self.host)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 
-from hcp.api import names
-from hcp.controlplane.meta import LABEL_MANAGED_BY, MANAGER, component_labels, config_map, obj
+from hcp.controlplane import controllers
+from hcp.controlplane.controllers import ROOT
+from hcp.controlplane.meta import config_map
 from hcp.controlplane.params import Manifest, Params
-from hcp.controlplane.pod import Pod, config_volume, container, http_probe, requests, rolling, secret_volume, template
 
 COMPONENT = "kube-scheduler"
 PORT = 10259
-ROOT = "/etc/kubernetes"
 CONFIG = "kube-scheduler"
-SECRETS = {"kube-scheduler-kubeconfig": "kubeconfig", "scheduler-server": "server"}
-CONFIG_MAPS = {CONFIG: "config"}
-
-
-def mounted() -> tuple[tuple[str, str], ...]:
-    return (*(("Secret", s) for s in SECRETS), *(("ConfigMap", c) for c in CONFIG_MAPS))
+CONTROLLER = controllers.Controller(
+    component=COMPONENT,
+    port=PORT,
+    health="/livez",
+    secrets={"kube-scheduler-kubeconfig": "kubeconfig", "scheduler-server": "server"},
+    config_maps={CONFIG: "config"},
+    size=("3m", "32Mi"),
+    size_highly_available=("25m", "64Mi"),
+    liveness_period=60,
+    liveness_failures=5,
+)
 
 
 def config(p: Params, root: str = ROOT) -> Manifest:
@@ -53,27 +57,4 @@ def arguments(root: str = ROOT) -> list[str]:
 
 
 def deployment(p: Params, config_hash: str) -> Manifest:
-    size = ("25m", "64Mi") if p.highly_available else ("3m", "32Mi")
-    main = container(
-        COMPONENT,
-        p.image(COMPONENT),
-        ["kube-scheduler", *arguments()],
-        resources=requests(p, COMPONENT, COMPONENT, *size),
-        ports={"client": PORT},
-        mounts={name: f"{ROOT}/{directory}" for name, directory in {**SECRETS, **CONFIG_MAPS}.items()},
-        env={"GOGC": "50"},
-        startupProbe=http_probe("/livez", "client", failures=300),
-        readinessProbe=http_probe("/livez", "client", period=5, timeout=5),
-        livenessProbe=http_probe("/livez", "client", period=60, timeout=15, failures=5),
-    )
-    volumes = [*(secret_volume(n, n) for n in SECRETS), *(config_volume(n, n) for n in CONFIG_MAPS)]
-    priority = p.annotations.get(names.ANNOTATION_CONTROL_PLANE_PRIORITY) or names.PRIORITY_CONTROL_PLANE
-    labels = component_labels(p, COMPONENT)
-    spec = {
-        "replicas": p.controllers,
-        "revisionHistoryLimit": 2,
-        "selector": {"matchLabels": labels},
-        "strategy": rolling(p.controllers),
-        "template": template(p, Pod(COMPONENT, [main], volumes, priority, config_hash)),
-    }
-    return obj(p, "apps/v1", "Deployment", COMPONENT, {"spec": spec}, labels=labels | {LABEL_MANAGED_BY: MANAGER})
+    return controllers.deployment(p, CONTROLLER, arguments(), config_hash)

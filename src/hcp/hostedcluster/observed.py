@@ -6,8 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hcp.api import conditions as c
+from hcp.api.pause import Pause
 from hcp.controlplane.params import Endpoint
-from hcp.hostedcluster.pause import Pause
+
+NOT_LOOKED_AT = ("Unknown", c.STATUS_UNKNOWN, "Known as soon as the hosted API answers")
 
 
 @dataclass
@@ -37,8 +40,8 @@ class GuestState:
     ready_nodes: int = 0
     # Parts that are not available yet, in words.
     waiting: tuple[str, ...] = ()
-    data_plane: tuple[str, str, str] = ("Unknown", "StatusUnknown", "The hosted API was not asked yet")
-    control_plane: tuple[str, str, str] = ("Unknown", "StatusUnknown", "The hosted API was not asked yet")
+    data_plane: tuple[str, str, str] = NOT_LOOKED_AT
+    control_plane: tuple[str, str, str] = NOT_LOOKED_AT
 
 
 @dataclass
@@ -50,6 +53,7 @@ class Observed:
     config_reason: str = ""
     unsupported: list[str] = field(default_factory=list)
     unacted: list[str] = field(default_factory=list)
+    partly_acted: list[str] = field(default_factory=list)
     release: ReleaseState = field(default_factory=ReleaseState)
     api_endpoint: Endpoint | None = None
     waiting_for: list[str] = field(default_factory=list)

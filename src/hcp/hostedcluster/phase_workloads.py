@@ -74,8 +74,8 @@ async def controllers(scope: Scope) -> None:
         return
     p = scope.params
     wanted = (
-        controller_manager.deployment(p, _hash(scope, controller_manager.mounted())),
-        scheduler.deployment(p, _hash(scope, scheduler.mounted())),
+        controller_manager.deployment(p, _hash(scope, controller_manager.CONTROLLER.mounted())),
+        scheduler.deployment(p, _hash(scope, scheduler.CONTROLLER.mounted())),
     )
     await asyncio.gather(*(scope.cache.apply(w) for w in wanted if not _too_early(scope, w)))
 

@@ -7,11 +7,10 @@ import logging
 from typing import Any
 
 from hcp.api import conditions as c
-from hcp.api import names
+from hcp.api import names, pause
 from hcp.hostedcluster import (
     defaults,
     deletion,
-    pause,
     phase_base,
     phase_observe,
     phase_pki,
@@ -38,8 +37,9 @@ Object = dict[str, Any]
 TIME_TO_AVAILABLE = metrics.Gauge(
     "hcp_time_to_available_seconds", "From creation to the first time Available, by cluster.", ["namespace", "name"]
 )
-# A cause outside our watches (a registry, a missing right) is looked at again at this pace.
-RETRY_FAILED_RELEASE = 10.0
+# A cause outside our watches (a registry, a neighbour with the same infraID, a kind not served yet) is looked at again
+# at this pace.
+LOOK_AGAIN = 10.0
 # Nothing but time changes: certificates near their end are renewed in such a pass.
 STEADY = 3600.0
 
@@ -120,6 +120,7 @@ class Reconciler:
         seen = Observed(
             unsupported=validation.unsupported(spec),
             unacted=validation.not_acted_on(spec),
+            partly_acted=validation.acted_on_in_part(spec),
             own_network=translate.own_network(spec),
         )
         try:
@@ -221,8 +222,8 @@ class Reconciler:
     def _next(self, scope: Scope, report: Report) -> Result | None:
         """Errors come back with backoff; what no watch tells is looked at again."""
         report.raise_if_failed()
-        if scope.seen.release.problem:
-            return Result(RETRY_FAILED_RELEASE)
+        if scope.seen.release.problem or scope.seen.config_problems:
+            return Result(LOOK_AGAIN)
         return report.result or Result(STEADY)
 
     async def _delete(self, key: str, cluster: Object, now: dt.datetime) -> Result | None:

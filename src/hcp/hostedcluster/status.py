@@ -7,7 +7,7 @@ from typing import Any
 
 from hcp.api import conditions as c
 from hcp.hostedcluster import version
-from hcp.hostedcluster.observed import Observed
+from hcp.hostedcluster.observed import NOT_LOOKED_AT, Observed
 from hcp.runtime.conditions import get_condition, is_true, remove_condition, set_condition
 
 NOT_SPREAD = "ControlPlaneSpread"
@@ -21,8 +21,7 @@ def compute(cluster: Mapping[str, Any], seen: Observed, now: str) -> dict[str, A
     conditions = [dict(x) for x in before.get("conditions") or []]
     if seen.pause.paused:
         # Nothing was looked at beyond the pause itself: what is known of the rest stays as it was.
-        value, reason, message = _active(seen)
-        resting = set_condition(conditions, c.RECONCILIATION_ACTIVE, value, reason, message, generation, at=now)
+        resting = set_condition(conditions, c.RECONCILIATION_ACTIVE, *seen.pause.verdict(), generation, at=now)
         return {**before, "conditions": resting}
     ready_before = is_true(conditions, c.AVAILABLE)
     parts = _parts(cluster, seen)
@@ -93,13 +92,13 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
         c.ETCD_AVAILABLE: _etcd(seen),
         c.KUBE_APISERVER_AVAILABLE: _deployment(seen, "kube-apiserver", "Kube APIServer"),
         c.DEGRADED: _degraded(seen),
-        c.RECONCILIATION_ACTIVE: _active(seen),
+        c.RECONCILIATION_ACTIVE: seen.pause.verdict(),
         c.RECONCILIATION_SUCCEEDED: _succeeded(seen),
         c.FIELDS_HONOURED: _verdict(
             not seen.unacted,
-            "Every field of the spec is acted on",
+            "; ".join(["Every field of the spec is acted on", *seen.partly_acted]),
             c.FIELDS_NOT_HONOURED,
-            f"Accepted but without effect in this version: {', '.join(seen.unacted)}",
+            "; ".join([f"Accepted but without effect in this version: {', '.join(seen.unacted)}", *seen.partly_acted]),
         ),
         **_guest(cluster, seen),
         NOT_SPREAD: _verdict(not seen.unspread, "Replicas can run on different nodes", "TooFewNodes", seen.unspread),
@@ -188,15 +187,6 @@ def _degraded(seen: Observed) -> Verdict:
     return False, c.AS_EXPECTED, "The hosted control plane is not degraded"
 
 
-def _active(seen: Observed) -> Verdict:
-    if seen.pause.problem:
-        return True, c.INVALID_PAUSED_UNTIL, seen.pause.problem
-    if seen.pause.paused:
-        until = f" until {seen.pause.until.isoformat()}" if seen.pause.until else " until the field is removed"
-        return False, c.RECONCILIATION_PAUSED, f"Reconciliation is paused{until}"
-    return True, c.AS_EXPECTED, "Reconciliation active on resource"
-
-
 def _succeeded(seen: Observed) -> Verdict:
     if seen.errors:
         return False, c.RECONCILIATION_ERROR, "; ".join(f"{k}: {v}" for k, v in sorted(seen.errors.items()))
@@ -210,8 +200,7 @@ def _guest(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
     if guest is None:
         known = (cluster.get("status") or {}).get("conditions")
         kept = {kind: get_condition(known, kind) for kind in kinds}
-        unknown = {"status": "Unknown", "reason": c.STATUS_UNKNOWN, "message": "The hosted API was not asked yet"}
-        return {kind: _read(have or unknown) for kind, have in kept.items()}
+        return {kind: _read(have) if have else NOT_LOOKED_AT for kind, have in kept.items()}
     network = "the release's own CNI (flannel)" if seen.own_network else "none from this operator, as networkType asks"
     applied: Verdict = (
         True,
@@ -221,7 +210,7 @@ def _guest(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
     if guest.problem:
         applied = (False, c.RECONCILIATION_ERROR, guest.problem)
     elif not guest.reachable:
-        applied = ("Unknown", c.STATUS_UNKNOWN, "The hosted API was not reached yet")
+        applied = NOT_LOOKED_AT
     return dict(zip(kinds, (guest.data_plane, guest.control_plane, applied), strict=True))
 
 
@@ -230,15 +219,12 @@ def _read(condition: Mapping[str, Any]) -> Verdict:
 
 
 def _available(seen: Observed, parts: Mapping[str, Verdict], *, ready_before: bool) -> Verdict:
-    for kind in (c.INFRASTRUCTURE_READY, c.ETCD_AVAILABLE, c.KUBE_APISERVER_AVAILABLE):
-        value, reason, message = parts.get(kind, (True, "", ""))
-        if value is not True and value != "True":
-            blocked = _blocker(parts)
-            return blocked or (False, reason, message)
+    if missing := _missing_pieces(parts):
+        return _blocker(parts) or (False, missing[0][1], "; ".join(message for _, _, message in missing))
     if not seen.kubeconfig:
         return False, "KubeconfigWaitingForCreate", "Waiting for the kubeconfig of the hosted cluster"
     if seen.api_health is None and not ready_before:
-        return False, c.WAITING_FOR_AVAILABLE, "The published API address was not asked yet"
+        return _before_the_first_answer(seen)
     if seen.api_health:
         return False, "KASLoadBalancerNotReachable", seen.api_health
     if not ready_before:
@@ -246,6 +232,25 @@ def _available(seen: Observed, parts: Mapping[str, Verdict], *, ready_before: bo
         if waiting:
             return False, c.WAITING_FOR_AVAILABLE, f"Waiting for: {', '.join(waiting)}"
     return True, c.AS_EXPECTED, "The hosted control plane is available"
+
+
+def _missing_pieces(parts: Mapping[str, Verdict]) -> list[Verdict]:
+    """What is waited for: causes, not what follows from them.
+
+    kube-apiserver is made when its address is known and gets ready when etcd is, so it is named only when neither of
+    them is missing.
+    """
+    causes = [parts[kind] for kind in (c.ETCD_AVAILABLE, c.INFRASTRUCTURE_READY) if parts[kind][0] is not True]
+    return causes or [parts[kind] for kind in (c.KUBE_APISERVER_AVAILABLE,) if parts[kind][0] is not True]
+
+
+def _before_the_first_answer(seen: Observed) -> Verdict:
+    """All pods are ready and the published address has yet to answer once; an error may be why nobody asks it."""
+    if seen.errors:
+        return False, c.RECONCILIATION_ERROR, _succeeded(seen)[2]
+    where = f" at {seen.api_endpoint.url}" if seen.api_endpoint else ""
+    message = f"etcd and kube-apiserver are ready; waiting for the first answer of the hosted API{where}"
+    return False, c.WAITING_FOR_AVAILABLE, message
 
 
 def _blocker(parts: Mapping[str, Verdict]) -> Verdict | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hcp.api import names
+from hcp.api.addresses import is_address, is_network
 from hcp.hostedcluster.translate import DEFAULT_CLUSTER_NETWORK, DEFAULT_SERVICE_NETWORK, cidrs
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -79,7 +80,7 @@ def _networks(spec: Mapping[str, Any]) -> list[str]:
 def _services(spec: Mapping[str, Any], *, has_routes: bool) -> list[str]:
     found: list[str] = []
     seen: dict[str, str] = {}
-    service_networks = [ipaddress.ip_network(c) for c in cidrs(spec, "serviceNetwork") if _is_network(c)]
+    service_networks = [ipaddress.ip_network(c) for c in cidrs(spec, "serviceNetwork") if is_network(c)]
     for entry in spec.get("services") or []:
         service, strategy = entry["service"], entry.get("servicePublishingStrategy") or {}
         kind = strategy.get("type")
@@ -104,7 +105,7 @@ def _node_port(service: str, block: Mapping[str, Any], service_networks: Iterabl
         found.append(f"service {service}: node port {port} is not between {NODE_PORTS[0]} and {NODE_PORTS[1]}")
     if not address:
         found.append(f"service {service} is published by NodePort without an address")
-    elif _is_address(address) and any(ipaddress.ip_address(address) in n for n in service_networks):
+    elif is_address(address) and any(ipaddress.ip_address(address) in n for n in service_networks):
         found.append(f"service {service}: address {address} lies in networking.serviceNetwork")
     return found
 
@@ -130,22 +131,6 @@ def _neighbours(cluster: Mapping[str, Any], others: Iterable[Mapping[str, Any]])
 def _age(cluster: Mapping[str, Any]) -> tuple[str, str]:
     meta = cluster["metadata"]
     return str(meta.get("creationTimestamp") or ""), str(meta.get("uid") or "")
-
-
-def _is_network(text: str) -> bool:
-    try:
-        ipaddress.ip_network(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True
 
 
 # Spec fields that are accepted but do nothing yet, with the value that means "not asked for".
@@ -182,13 +167,32 @@ _UNACTED: tuple[tuple[str, Any], ...] = (
 )
 
 
+# Fields that act in part. The command line sets them by default, so what is missing is told, but as nothing wrong.
+_PARTLY: tuple[tuple[str, str], ...] = (
+    (
+        "platform.kubevirt.baseDomainPassthrough",
+        "chooses the base domain; an ingress controller inside the cluster is published by a Service of its own",
+    ),
+)
+
+
+def _at(spec: Mapping[str, Any], path: str) -> Any:
+    value: Any = spec
+    for part in path.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
+
+
+def acted_on_in_part(spec: Mapping[str, Any]) -> list[str]:
+    """Fields the user or the command line set that do less than their name says, each with what they do."""
+    return [f"{path} {what}" for path, what in _PARTLY if _at(spec, path)]
+
+
 def not_acted_on(spec: Mapping[str, Any]) -> list[str]:
     """Fields the user set and this operator only stores."""
     found = []
     for path, neutral in _UNACTED:
-        value: Any = spec
-        for part in path.split("."):
-            value = value.get(part) if isinstance(value, Mapping) else None
+        value = _at(spec, path)
         if value not in (None, neutral, {}, [], "") and not (isinstance(value, Mapping) and not any(value.values())):
             found.append(path)
     return found

@@ -7,11 +7,11 @@ the names the server is published under and is renewed before it ends.
 from __future__ import annotations
 
 import base64
-import ipaddress
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hcp import pki
+from hcp.api.addresses import is_address
 from hcp.api.names import OPERATOR_NAMESPACE
 from hcp.ignition.store import LABEL, LABEL_CERTIFICATE
 
@@ -30,7 +30,7 @@ def serving_leaf(hosts: Iterable[str], namespace: str = OPERATOR_NAMESPACE) -> p
     names: set[str] = set(own_names(namespace))
     addresses: set[str] = {"127.0.0.1"}
     for host in hosts:
-        (addresses if _is_address(host) else names).add(host)
+        (addresses if is_address(host) else names).add(host)
     return pki.Leaf("ignition-server", dns=tuple(sorted(names)), ips=tuple(sorted(addresses)), usage="server")
 
 
@@ -61,11 +61,3 @@ def _secret(name: str, namespace: str, data: Mapping[str, bytes]) -> dict[str, A
         "type": "Opaque",
         "data": {key: base64.b64encode(value).decode() for key, value in data.items()},
     }
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from hcp.api import names
+from hcp.api.manifests import Object
 from hcp.errors import HcpError
 from hcp.install import manifests, operator
-from hcp.install.objects import Object
 from hcp.install.options import Options
 from hcp.kube import Client
 from hcp.kube import resources as r
@@ -59,6 +59,12 @@ async def has_embedded_registry(client: Client) -> bool:
         return False
     trusted = await client.get_or_none(r.CONFIGMAPS, name, "openshift-config") or {}
     return REGISTRY_KEY in (trusted.get("data") or {})
+
+
+async def current_image(client: Client, namespace: str) -> str:
+    """The image a former run gave the operator: running again without naming one keeps it."""
+    found = await client.get_or_none(r.DEPLOYMENTS, operator.NAME, namespace)
+    return str(found["spec"]["template"]["spec"]["containers"][0].get("image") or "") if found else ""
 
 
 async def current_default_release(client: Client, namespace: str) -> str:

@@ -6,7 +6,7 @@ import base64
 import json
 
 from hcp.api import names
-from hcp.install.objects import Object, config_map
+from hcp.api.manifests import Object, config_map
 from hcp.install.options import SUPPORTED_KUBERNETES, Options
 
 PULL_SECRET = "pull-secret"

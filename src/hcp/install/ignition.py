@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hcp.api import names
-from hcp.install.base import pull_secrets
-from hcp.install.objects import (
+from hcp.api import manifests, names
+from hcp.api.manifests import (
     Object,
     account,
     binding,
@@ -15,6 +14,7 @@ from hcp.install.objects import (
     rule,
     service_account,
 )
+from hcp.install.base import pull_secrets
 from hcp.install.options import Options
 
 NAME = "ignition-server"
@@ -53,29 +53,13 @@ def deployment(options: Options) -> Object:
         "containers": [container],
         "volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory"}}],
     }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": NAME, "namespace": options.namespace, "labels": dict(LABELS)},
-        "spec": {
-            "replicas": options.replicas,
-            "selector": {"matchLabels": {"app": NAME}},
-            "template": {"metadata": {"labels": dict(LABELS)}, "spec": pod},
-        },
-    }
+    return manifests.deployment(
+        NAME, options.namespace, pod, labels=LABELS, selector={"app": NAME}, replicas=options.replicas
+    )
 
 
 def service(options: Options) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": NAME, "namespace": options.namespace, "labels": dict(LABELS)},
-        "spec": {
-            "type": "ClusterIP",
-            "selector": {"app": NAME},
-            "ports": [{"name": "https", "port": 443, "targetPort": "https", "protocol": "TCP"}],
-        },
-    }
+    return manifests.service(NAME, options.namespace, {"https": 443}, labels=LABELS, selector={"app": NAME})
 
 
 def route(options: Options) -> Object:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from hcp.api import generate, names
+from hcp.api.manifests import Object
 from hcp.install import base, capi, ignition, operator, policies, rights
-from hcp.install.objects import Object
 from hcp.install.options import Options
 from hcp.router import manifests as router
 from hcp.router.crd import route_crd

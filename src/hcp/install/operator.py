@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hcp.api import names
-from hcp.install.objects import Object, container_security, http_probe, pod_security
+from hcp.api import manifests, names
+from hcp.api.manifests import Object, container_security, http_probe, pod_security
 from hcp.install.options import Options
 from hcp.install.rights import ACCOUNT
 
@@ -63,34 +63,15 @@ def deployment(options: Options) -> Object:
         "containers": [container],
         "volumes": volumes,
     }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {
-            "name": NAME,
-            "namespace": options.namespace,
-            "labels": dict(LABELS),
-            "annotations": {names.ANNOTATION_INSTALL_VERSION: options.version},
-        },
-        "spec": {
-            "replicas": options.replicas,
-            "selector": {"matchLabels": {"name": NAME}},
-            "template": {"metadata": {"labels": dict(LABELS)}, "spec": pod},
-        },
-    }
+    made = manifests.deployment(
+        NAME, options.namespace, pod, labels=LABELS, selector={"name": NAME}, replicas=options.replicas
+    )
+    made["metadata"]["annotations"] = {names.ANNOTATION_INSTALL_VERSION: options.version}
+    return made
 
 
 def service(options: Options) -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": NAME, "namespace": options.namespace, "labels": dict(LABELS)},
-        "spec": {
-            "type": "ClusterIP",
-            "selector": {"name": NAME},
-            "ports": [{"name": "metrics", "port": 9393, "targetPort": "metrics", "protocol": "TCP"}],
-        },
-    }
+    return manifests.service(NAME, options.namespace, {"metrics": 9393}, labels=LABELS, selector={"name": NAME})
 
 
 def monitor(options: Options) -> Object:

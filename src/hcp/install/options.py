@@ -9,10 +9,19 @@ from hcp import __version__
 from hcp.api.names import OPERATOR_NAMESPACE, subdomain_problem
 from hcp.errors import HcpError
 
+# Where embedded clusters keep the operator's image; every build moves the tag.
 DEFAULT_IMAGE = f"registry.hcp.test:5000/hcp/hcp:{__version__}"
 SUPPORTED_KUBERNETES = ("1.36", "1.35")
 PULL_POLICIES = ("Always", "Never", "IfNotPresent")
 MONITORING = ("None", "OperatorOnly", "All")
+
+
+def usual_pull_policy(image: str) -> str:
+    """What fits a reference when the user chose nothing: a tag that moves is asked for again at every start."""
+    name, _, digest = image.partition("@")
+    tag = name.rpartition("/")[2].partition(":")[2]
+    moves = not digest and (tag in ("", "latest") or image == DEFAULT_IMAGE)
+    return "Always" if moves else "IfNotPresent"
 
 
 @dataclass(frozen=True, slots=True)

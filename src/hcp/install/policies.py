@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from hcp.api.manifests import Object
 from hcp.install import ignition, operator
-from hcp.install.objects import Object
 from hcp.install.options import Options
 
 # OpenShift's name for the namespaces of its Prometheus; plain clusters put it on theirs to be let in.

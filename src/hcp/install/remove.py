@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from hcp.api import generate, names
+from hcp.api.manifests import Object
 from hcp.errors import HcpError
 from hcp.install import manifests
 from hcp.install.apply import gone
-from hcp.install.objects import Object
 from hcp.install.options import Options
 from hcp.kube import Client
 from hcp.kube import resources as r

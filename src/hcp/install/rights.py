@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from hcp.install.base import pull_secrets
-from hcp.install.objects import (
+from hcp.api.manifests import (
     ALL,
     READ,
     Object,
@@ -16,6 +15,7 @@ from hcp.install.objects import (
     rule,
     service_account,
 )
+from hcp.install.base import pull_secrets
 from hcp.install.options import Options
 
 NAME = "hypershift-operator"

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hcp.api.addresses import is_address
 from hcp.api.names import GROUP, LABEL_INFRA_ID, OPERATOR_NAMESPACE
 
 NAME = "virt-launcher"
@@ -38,7 +39,7 @@ def virt_launcher_policy(given: PolicyInput) -> dict[str, Any]:
     hidden = [*given.networks, *(_cidr(address) for address, _ in given.api_endpoints)]
     egress: list[dict[str, Any]] = [{"to": [*_outside(hidden), *_peers(own, given.central)]}]
     egress += [_beside(address, port) for address, port in sorted(set(given.api_endpoints))]
-    for address in sorted({text for text in given.node_port_addresses if _is_address(text)}):
+    for address in sorted({text for text in given.node_port_addresses if is_address(text)}):
         egress.append({"to": [{"ipBlock": {"cidr": _cidr(address)}}]})
     return {
         "apiVersion": "networking.k8s.io/v1",
@@ -106,11 +107,3 @@ def _pods(labels: dict[str, str], namespace: dict[str, str] | None = None) -> di
     if namespace:
         peer["namespaceSelector"] = {"matchLabels": namespace}
     return peer
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ipaddress.ip_address(text)
-    except ValueError:
-        return False
-    return True

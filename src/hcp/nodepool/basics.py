@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping
 from typing import Any
 
 from hcp.api import conditions as c
 from hcp.api.names import ANNOTATION_SKIP_RELEASE_VALIDATION, FINALIZER
+from hcp.api.pause import parse
 from hcp.errors import HcpError
 from hcp.ignition.certs import CA_SECRET
 from hcp.kube.resources import NODEPOOLS, SECRETS
-from hcp.nodepool import validation
+from hcp.nodepool import unacted, validation
 from hcp.nodepool.scope import Scope
 from hcp.nodepool.versions import Version, parse_version, release_problem, skew_problem
 from hcp.runtime import Result, Waiting
@@ -42,17 +42,13 @@ async def adopt(scope: Scope) -> Result | None:
 
 
 async def own_fields(scope: Scope) -> Result | None:
-    """Autoscaling, autorepair and update settings, mirrored and checked."""
+    """Autoscaling, autorepair and update settings, checked; what has no effect is named."""
     spec = scope.spec
-    scaling = spec.get("autoScaling")
+    scope.set(c.FIELDS_HONOURED, *unacted.fields(spec))
     problem = validation.scaling_problem(spec)
     if problem:
         raise scope.refuse(c.AUTOSCALING_ENABLED, c.VALIDATION_FAILED, problem)
-    if scaling:
-        message = f"Maximum nodes: {scaling.get('max')}, Minimum nodes: {scaling.get('min')}"
-        scope.set(c.AUTOSCALING_ENABLED, True, c.AS_EXPECTED, message)
-    else:
-        scope.set(c.AUTOSCALING_ENABLED, False, c.AS_EXPECTED)
+    scope.set(c.AUTOSCALING_ENABLED, *unacted.autoscaling(spec))
     scope.set(c.AUTOREPAIR_ENABLED, bool((spec.get("management") or {}).get("autoRepair")), c.AS_EXPECTED)
     problem = validation.management_problem(spec)
     if problem:
@@ -122,35 +118,9 @@ async def endpoint(scope: Scope) -> Result | None:
 
 async def pause(scope: Scope) -> Result | None:
     """Whether somebody asked us to leave the pool alone, and until when."""
-    state = paused_until(scope.spec, dt.datetime.now(dt.UTC))
-    scope.paused = state.paused
-    reason = c.RECONCILIATION_PAUSED if state.paused else (c.INVALID_PAUSED_UNTIL if state.problem else c.AS_EXPECTED)
-    scope.set(c.RECONCILIATION_ACTIVE, not state.paused, reason, state.message)
-    return Result(state.seconds) if state.seconds else None
-
-
-class PauseState:
-    """What ``pausedUntil`` means at this moment."""
-
-    def __init__(self, paused: bool, message: str, seconds: float | None = None, problem: bool = False) -> None:
-        self.paused = paused
-        self.message = message
-        self.seconds = seconds
-        self.problem = problem
-
-
-def paused_until(spec: Mapping[str, Any], now: dt.datetime) -> PauseState:
-    """Read ``pausedUntil``: "true", "false", or a date."""
-    text = spec.get("pausedUntil")
-    if text in (None, "", "false", False):
-        return PauseState(False, "Reconciliation active on resource")
-    if text in ("true", True):
-        return PauseState(True, "Reconciliation paused until field removed")
-    try:
-        moment = dt.datetime.fromisoformat(str(text))
-    except ValueError:
-        return PauseState(False, f"Invalid value provided for PausedUntil field: {text}", problem=True)
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=dt.UTC)
-    if moment <= now:
-        return PauseState(False, "Reconciliation active on resource")
-    return PauseState(True, f"Reconciliation paused until: {text}", (moment - now).total_seconds())
+    now = dt.datetime.now(dt.UTC)
+    rest = parse(scope.spec.get("pausedUntil"), now)
+    scope.paused = rest.paused
+    scope.set(c.RECONCILIATION_ACTIVE, *rest.verdict())
+    seconds = rest.seconds(now)
+    return Result(seconds) if seconds else None

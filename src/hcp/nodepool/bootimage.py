@@ -79,6 +79,32 @@ def cache_volume(infra_namespace: str, uid: str, platform: Mapping[str, Any], im
     }
 
 
+@dataclass(frozen=True)
+class ImportState:
+    """How far the import into a cache is: done, or what holds it up, and whether that is a failure."""
+
+    done: bool
+    failed: bool = False
+    message: str = ""
+
+
+def import_state(volume: Mapping[str, Any]) -> ImportState:
+    """What a cache's DataVolume says; a failed import is tried again by CDI, so it can still come right."""
+    status = volume.get("status") or {}
+    phase = status.get("phase") or "Pending"
+    if phase == "Succeeded":
+        return ImportState(done=True)
+    name = volume["metadata"]["name"]
+    found = {entry.get("type"): entry for entry in status.get("conditions") or [] if entry.get("status") == "False"}
+    running, reason = found.get("Running") or {}, (found.get("Running") or {}).get("reason") or ""
+    if phase == "Failed" or reason == "ImagePullFailed" or "Error" in reason:
+        why = running.get("message") or reason or "see its events"
+        return ImportState(False, True, f"the boot disk cannot be imported into DataVolume {name}: {why}")
+    held = found.get("QuotaNotExceeded") or found.get("Bound") or {}
+    detail = f", {held['message']}" if held.get("message") else ""
+    return ImportState(False, False, f"the boot disk is being imported into DataVolume {name} ({phase}{detail})")
+
+
 def choose_cache(volumes: Iterable[Mapping[str, Any]], digest: str, known: str | None) -> tuple[str | None, list[str]]:
     """Which existing cache to use (None: make one), and which ones are out of date."""
     names = {v["metadata"]["name"]: (v["metadata"].get("annotations") or {}).get(ANNOTATION_HASH) for v in volumes}

@@ -16,6 +16,7 @@ from hcp.ignition.pointer import Proxy, pointer
 from hcp.ignition.tokens import GRACE_AFTER_ROLLOUT, Tokens, fresh, rotated, stamp, until_rotation
 from hcp.kube.errors import NotFound
 from hcp.kube.resources import SECRETS
+from hcp.nodepool import unacted
 from hcp.nodepool.config import ConfigInput, GeneratedConfig, generate, global_config
 from hcp.nodepool.inputs import HostedInputs, api_proxy, component, hosted_inputs, service_network
 from hcp.nodepool.scope import Object, Scope
@@ -42,6 +43,7 @@ async def configuration(scope: Scope) -> Result | None:
     proxy = api_proxy(scope, release)
     inputs = await hosted_inputs(scope)
     spec = scope.cluster_spec
+    scope.set(c.VALID_TUNING_CONFIG, *await _tuning(scope))
     try:
         user = await _user_configs(scope)
         scope.config = generate(
@@ -61,21 +63,28 @@ async def configuration(scope: Scope) -> Result | None:
     except HcpError as error:
         raise scope.refuse(c.VALID_MACHINE_CONFIG, c.VALIDATION_FAILED, str(error)) from error
     scope.set(c.VALID_MACHINE_CONFIG, True, c.AS_EXPECTED)
-    scope.set(c.VALID_TUNING_CONFIG, True, c.AS_EXPECTED)
     _updating(scope, scope.config, release.version)
     if scope.paused:
         return None
     return await _store(scope, scope.config, inputs, payload)
 
 
-async def _user_configs(scope: Scope) -> dict[str, str]:
-    names = [entry["name"] for entry in scope.spec.get("config") or []]
+async def _named(scope: Scope, field: str) -> dict[str, Object | None]:
+    """The ConfigMaps a field of the spec names, None for those that do not exist."""
+    names = [entry["name"] for entry in scope.spec.get(field) or []]
     if not names:
         return {}
     informer = await scope.tools.watches.config_maps(scope.namespace)
+    return {name: informer.get(name, scope.namespace) for name in names}
+
+
+async def _tuning(scope: Scope) -> unacted.Verdict:
+    return unacted.tuning(await _named(scope, "tuningConfig"))
+
+
+async def _user_configs(scope: Scope) -> dict[str, str]:
     found: dict[str, str] = {}
-    for name in names:
-        item = informer.get(name, scope.namespace)
+    for name, item in (await _named(scope, "config")).items():
         if item is None:
             raise HcpError(f"ConfigMap {name!r} named in spec.config does not exist")
         text = (item.get("data") or {}).get("config")

@@ -43,12 +43,17 @@ class DeploymentInput:
     current_replicas: int | None = None
 
 
+def smallest_size(scaling: Mapping[str, Any]) -> int:
+    """The lower bound of an autoscaled pool: nothing can start from zero on KubeVirt."""
+    return max(1, int(scaling.get("min") or 0))
+
+
 def effective_replicas(spec: Mapping[str, Any], current: int | None) -> int:
     """How many machines the pool shall have; between the bounds an autoscaler's choice is left alone."""
     scaling = spec.get("autoScaling")
     if not scaling:
         return int(spec.get("replicas") or 0)
-    low, high = max(1, int(scaling.get("min") or 0)), int(scaling.get("max") or 1)
+    low, high = smallest_size(scaling), int(scaling.get("max") or 1)
     return min(max(current if current is not None else low, low), high)
 
 
@@ -66,7 +71,7 @@ def machine_deployment(given: DeploymentInput) -> dict[str, Any]:
     scaling = spec.get("autoScaling")
     annotations = {
         ANNOTATION_NODEPOOL: key,
-        f"{_AUTOSCALER}-min-size": str(max(1, int(scaling.get("min") or 0)) if scaling else 0),
+        f"{_AUTOSCALER}-min-size": str(smallest_size(scaling) if scaling else 0),
         f"{_AUTOSCALER}-max-size": str(scaling.get("max") if scaling else 0),
     }
     if given.paused:

@@ -10,13 +10,27 @@ from typing import Any
 from hcp.api import conditions as c
 from hcp.api.names import ANNOTATION_KUBEVIRT_TOPOLOGY_SPREAD
 from hcp.errors import HcpError
-from hcp.kube.errors import AlreadyExists, ApiError, NotFound
+from hcp.kube.errors import AlreadyExists, Forbidden, NotFound
 from hcp.kube.resources import DATAVOLUMES, KUBEVIRTS, NODES, STORAGECLASSES
 from hcp.kubevirt.infra import Infra, credentials
 from hcp.nodepool import validation
-from hcp.nodepool.bootimage import LABEL_ROLE, LABEL_UID, ROLE, boot_image, cache_volume, cached, choose_cache
-from hcp.nodepool.scope import Scope
+from hcp.nodepool.bootimage import (
+    LABEL_ROLE,
+    LABEL_UID,
+    ROLE,
+    ImportState,
+    boot_image,
+    cache_volume,
+    cached,
+    choose_cache,
+    import_state,
+)
+from hcp.nodepool.scope import Object, Scope
 from hcp.runtime import Result, quantity
+
+# KubeVirt asks the scheduler for a tenth of a machine's cores unless they are dedicated.
+_CORES_SHARED = 10
+_IMPORT_LOOK = 15.0
 
 
 async def platform(scope: Scope) -> Result | None:
@@ -44,14 +58,17 @@ async def platform(scope: Scope) -> Result | None:
 
 
 async def infra_problem(infra: Infra, block: Mapping[str, Any]) -> str | None:
-    """What the infra cluster lacks for this pool; None when nothing is known to be missing."""
+    """What the infra cluster lacks for this pool; None when nothing is known to be missing.
+
+    What we may not look at is left out; a cluster that does not answer is an error.
+    """
     wanted = ((block.get("rootVolume") or {}).get("persistent") or {}).get("storageClass")
     if wanted:
         try:
             await infra.client.get(STORAGECLASSES, wanted)
         except NotFound:
             return f"the infra cluster has no storage class {wanted!r}"
-        except ApiError:
+        except Forbidden:
             pass
     return await _devices_problem(infra, block) or await _size_problem(infra, block)
 
@@ -62,7 +79,7 @@ async def _devices_problem(infra: Infra, block: Mapping[str, Any]) -> str | None
         return None
     try:
         found = await infra.client.list(KUBEVIRTS)
-    except ApiError:
+    except (Forbidden, NotFound):
         return None
     permitted: set[str] = set()
     for item in found:
@@ -77,10 +94,11 @@ async def _size_problem(infra: Infra, block: Mapping[str, Any]) -> str | None:
     compute = block.get("compute") or {}
     memory = quantity.parse(compute.get("memory") or "8Gi") or Decimal(0)
     guaranteed = compute.get("qosClass") == "Guaranteed"
-    cores = Decimal(int(compute.get("cores") or 2)) if guaranteed else Decimal(0)
+    cores = int(compute.get("cores") or 2)
+    asked = Decimal(cores) if guaranteed else Decimal(cores) / _CORES_SHARED
     try:
         nodes = await infra.client.list(NODES)
-    except ApiError:
+    except (Forbidden, NotFound):
         return None
     rooms = [room for node in nodes if (room := (node.get("status") or {}).get("allocatable"))]
     if not rooms:
@@ -88,10 +106,11 @@ async def _size_problem(infra: Infra, block: Mapping[str, Any]) -> str | None:
     for room in rooms:
         if (quantity.parse(room.get("memory", "0")) or 0) >= memory and (
             quantity.parse(room.get("cpu", "0")) or 0
-        ) >= cores:
+        ) >= asked:
             return None
-    return f"no node of the infra cluster is large enough for a VM with memory {compute.get('memory') or '8Gi'}" + (
-        f" and {cores} dedicated cores" if guaranteed else ""
+    return (
+        f"no node of the infra cluster is large enough for a VM with memory {compute.get('memory') or '8Gi'} "
+        f"and {cores} {'dedicated ' if guaranteed else ''}cores"
     )
 
 
@@ -103,14 +122,20 @@ async def image(scope: Scope) -> Result | None:
         raise scope.refuse(c.VALID_PLATFORM_IMAGE, c.VALIDATION_FAILED, str(error)) from error
     scope.image = found
     shown = (found.source.get("registry") or found.source.get("http") or {}).get("url", "")
-    scope.set(c.VALID_PLATFORM_IMAGE, True, c.AS_EXPECTED, f"Bootstrap KubeVirt Image is {shown}")
+    state = ImportState(done=True)
     if cached(scope.platform, found) and scope.infra is not None:
-        scope.cache_name = await _ensure_cache(scope, scope.infra)
+        volume = await _ensure_cache(scope, scope.infra)
+        scope.cache_name = str(volume["metadata"]["name"])
         scope.status.setdefault("platform", {}).setdefault("kubeVirt", {})["cacheName"] = scope.cache_name
-    return None
+        state = import_state(volume)
+    # A failed import is said, not enforced: CDI tries again, and machines wait for their clones by themselves.
+    reason = c.VALIDATION_FAILED if state.failed else c.AS_EXPECTED
+    message = "; ".join(part for part in (f"Bootstrap KubeVirt Image is {shown}", state.message) if part)
+    scope.set(c.VALID_PLATFORM_IMAGE, not state.failed, reason, message)
+    return None if state.done else Result(_IMPORT_LOOK)
 
 
-async def _ensure_cache(scope: Scope, infra: Infra) -> str:
+async def _ensure_cache(scope: Scope, infra: Infra) -> Object:
     uid = scope.pool["metadata"]["uid"]
     selector = f"{LABEL_ROLE}={ROLE},{LABEL_UID}={uid}"
     volumes = await infra.client.list(DATAVOLUMES, infra.namespace, selector)
@@ -118,14 +143,14 @@ async def _ensure_cache(scope: Scope, infra: Infra) -> str:
     assert scope.image is not None
     alive = [volume for volume in volumes if not volume["metadata"].get("deletionTimestamp")]
     chosen, stale = choose_cache(alive, scope.image.digest, known)
-    if chosen is None:
-        volume = cache_volume(infra.namespace, uid, scope.platform, scope.image)
-        chosen = str(volume["metadata"]["name"])
+    used = next((volume for volume in alive if volume["metadata"]["name"] == chosen), None)
+    if used is None:
+        used = cache_volume(infra.namespace, uid, scope.platform, scope.image)
         with contextlib.suppress(AlreadyExists):
-            await infra.client.create(volume)
+            await infra.client.create(used)
     for name in stale:
         try:
             await infra.client.delete(DATAVOLUMES, name, infra.namespace)
         except NotFound:
             continue
-    return chosen
+    return used

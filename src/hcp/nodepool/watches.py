@@ -79,8 +79,9 @@ class Watches:
     def _pools_of_config_map(self, item: Object) -> Iterable[str]:
         metadata = item["metadata"]
         for pool in self.pools.list(metadata["namespace"]):
-            names = [entry.get("name") for entry in (pool.get("spec") or {}).get("config") or []]
-            if metadata["name"] in names:
+            spec = pool.get("spec") or {}
+            named = [*(spec.get("config") or []), *(spec.get("tuningConfig") or [])]
+            if any(entry.get("name") == metadata["name"] for entry in named):
                 yield f"{metadata['namespace']}/{pool['metadata']['name']}"
 
     def _pools_of_vm_machine(self, item: Object) -> Iterable[str]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
+from hcp.api import manifests as m
+from hcp.api.manifests import Object
 from hcp.api.names import ROUTER_NAMESPACE
 
-Object = dict[str, Any]
 NAME = "router-default"
 ROLE = "hcp-router"
 READER = "hcp-route-reader"
@@ -28,56 +27,31 @@ def namespace() -> Object:
 
 def rights() -> list[Object]:
     """Reading what Routes lead to, and writing only Routes."""
-
-    def rule(group: str, resources: list[str], verbs: list[str]) -> Object:
-        return {"apiGroups": [group], "resources": resources, "verbs": verbs}
-
-    read = ["get", "list", "watch"]
-    rbac = "rbac.authorization.k8s.io"
+    rules = [
+        m.rule("", "services", m.READ),
+        m.rule("discovery.k8s.io", "endpointslices", m.READ),
+        m.rule("route.openshift.io", "routes", [*m.READ, "patch", "update"]),
+        m.rule("route.openshift.io", "routes/status", ["patch", "update"]),
+        m.rule("config.openshift.io", "ingresses", m.READ),
+    ]
     return [
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": NAME, "namespace": ROUTER_NAMESPACE}},
-        {
-            "apiVersion": f"{rbac}/v1",
-            "kind": "ClusterRole",
-            "metadata": {"name": ROLE},
-            "rules": [
-                rule("", ["services"], read),
-                rule("discovery.k8s.io", ["endpointslices"], read),
-                rule("route.openshift.io", ["routes"], [*read, "patch", "update"]),
-                rule("route.openshift.io", ["routes/status"], ["patch", "update"]),
-                rule("config.openshift.io", ["ingresses"], read),
-            ],
-        },
-        {
-            "apiVersion": f"{rbac}/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": ROLE},
-            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": ROLE},
-            "subjects": [{"kind": "ServiceAccount", "name": NAME, "namespace": ROUTER_NAMESPACE}],
-        },
+        m.service_account(NAME, ROUTER_NAMESPACE),
+        m.cluster_role(ROLE, rules),
+        m.cluster_binding(ROLE, m.account(NAME, ROUTER_NAMESPACE)),
         *_readers(),
     ]
 
 
 def _readers() -> list[Object]:
     """CDI reads all Routes where the kind exists, but has the right only on OpenShift: without it, it stands still."""
-    rbac = "rbac.authorization.k8s.io"
-    read = {"apiGroups": ["route.openshift.io"], "resources": ["routes"], "verbs": ["get", "list", "watch"]}
     return [
-        {"apiVersion": f"{rbac}/v1", "kind": "ClusterRole", "metadata": {"name": READER}, "rules": [read]},
-        {
-            "apiVersion": f"{rbac}/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": READER},
-            "roleRef": {"apiGroup": rbac, "kind": "ClusterRole", "name": READER},
-            "subjects": [{"kind": "ServiceAccount", "name": "cdi-sa", "namespace": "cdi"}],
-        },
+        m.cluster_role(READER, [m.rule("route.openshift.io", "routes", m.READ)]),
+        m.cluster_binding(READER, m.account("cdi-sa", "cdi")),
     ]
 
 
 def deployment(image: str, *, domain: str = "", replicas: int = 1, pull_policy: str = "IfNotPresent") -> Object:
     """The process; without a domain it takes the one of ingresses.config.openshift.io."""
-    probe = {"port": "health", "scheme": "HTTP"}
     container: Object = {
         "name": "router",
         "image": image,
@@ -88,49 +62,25 @@ def deployment(image: str, *, domain: str = "", replicas: int = 1, pull_policy: 
             {"name": "https", "containerPort": HTTPS_PORT, "protocol": "TCP"},
             {"name": "health", "containerPort": HEALTH_PORT, "protocol": "TCP"},
         ],
-        "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "periodSeconds": 1},
-        "livenessProbe": {"httpGet": {"path": "/healthz", **probe}, "periodSeconds": 10, "initialDelaySeconds": 20},
+        "readinessProbe": m.http_probe("/readyz", "health", periodSeconds=1),
+        "livenessProbe": m.http_probe("/healthz", "health", periodSeconds=10, initialDelaySeconds=20),
         "resources": {"requests": {"cpu": "20m", "memory": "80Mi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": True,
-        },
+        "securityContext": m.container_security(),
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
     }
     pod: Object = {
         "serviceAccountName": NAME,
         "priorityClassName": "system-cluster-critical",
-        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+        "securityContext": m.pod_security(),
         "containers": [container],
         "volumes": [{"name": "tmp", "emptyDir": {}}],
     }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": NAME, "namespace": ROUTER_NAMESPACE, "labels": dict(POD_LABELS)},
-        "spec": {
-            "replicas": replicas,
-            "selector": {"matchLabels": dict(POD_LABELS)},
-            "template": {"metadata": {"labels": dict(POD_LABELS)}, "spec": pod},
-        },
-    }
+    return m.deployment(NAME, ROUTER_NAMESPACE, pod, labels=POD_LABELS, selector=POD_LABELS, replicas=replicas)
 
 
 def service() -> Object:
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"name": NAME, "namespace": ROUTER_NAMESPACE, "labels": dict(POD_LABELS)},
-        "spec": {
-            "type": "LoadBalancer",
-            "selector": dict(POD_LABELS),
-            "ports": [
-                {"name": "http", "port": 80, "targetPort": "http", "protocol": "TCP"},
-                {"name": "https", "port": 443, "targetPort": "https", "protocol": "TCP"},
-            ],
-        },
-    }
+    ports = {"http": 80, "https": 443}
+    return m.service(NAME, ROUTER_NAMESPACE, ports, labels=POD_LABELS, selector=POD_LABELS, kind="LoadBalancer")
 
 
 def objects(image: str, *, domain: str = "", replicas: int = 1, pull_policy: str = "IfNotPresent") -> list[Object]:

@@ -8,6 +8,7 @@ from hcp.cli import health
 from hcp.cli.skew import cluster_version, skew_problem
 from hcp.cli.status_run import waiting_for
 from hcp.cli.status_text import screen
+from hcp.nodepool import unacted
 
 Object = dict[str, Any]
 
@@ -81,7 +82,29 @@ def test_pools() -> None:
     assert "1 of 2 nodes (WaitingForAvailableMachines: Minimum" in health.pool_line(waiting)
     assert not health.pool_ready(pool(2, 2, cond("UpdatingVersion", "True")))
     assert health.pool_ready(pool(0, None))
-    assert "0 of ? nodes" in health.pool_line(pool(0, None))
+    assert "0 of 0 nodes" in health.pool_line(pool(0, None))
+
+
+def test_a_pool_with_autoscaling_shows_its_bounds_and_that_they_have_no_effect() -> None:
+    spec = {"autoScaling": {"min": 2, "max": 4}}
+    said = {"AllFieldsHonoured": unacted.fields(spec), "AutoscalingEnabled": unacted.autoscaling(spec)}
+    made = pool(1, None, *(cond(kind, str(ok), reason, text) for kind, (ok, reason, text) in said.items()))
+    made["spec"] |= spec
+    assert health.pool_line(made) == "node pool demo: 1 of 2-4 nodes (waiting)"
+    assert [item["type"] for item in health.problems(made)] == ["AllFieldsHonoured"]
+    assert "autoScaling (No autoscaler runs yet" in health.problems(made)[0]["message"]
+
+
+def test_bounds_that_contradict_each_other_are_a_problem() -> None:
+    made = pool(0, 1, cond("AutoscalingEnabled", "False", "ValidationFailed", "only one of"))
+    assert "ValidationFailed: only one of" in health.pool_line(made)
+
+
+def test_a_field_without_effect_is_never_why_something_waits() -> None:
+    without = cond("AllFieldsHonoured", "False", "FieldsNotHonoured", "fips")
+    progress = cond("Progressing", "True", "Progressing", "no nodes yet")
+    assert health.control_plane_line(cluster(*UP, without, progress)).endswith("(Progressing: no nodes yet)")
+    assert [item["type"] for item in health.problems(cluster(without))] == ["AllFieldsHonoured"]
 
 
 def test_control_plane_version_of_a_brand_new_cluster_is_unknown() -> None:
@@ -121,7 +144,7 @@ def test_the_screen_has_everything() -> None:
         ],
         "machineControllers": [{"name": "cluster-api", "namespace": "hypershift", "ready": 1, "wanted": 1}],
         "nodePools": [
-            {"name": "demo", "nodes": 1, "wanted": 2, "version": "1.35.0", "ready": False, "problems": [problem]}
+            {"name": "demo", "nodes": 1, "desired": "2", "version": "1.35.0", "ready": False, "problems": [problem]}
         ],
         "machines": [
             {"name": "demo-x", "pool": "demo", "phase": "Provisioning", "node": "", "vm": "Scheduling", "why": "Z: y"}

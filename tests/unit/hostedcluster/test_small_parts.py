@@ -5,8 +5,8 @@ import datetime as dt
 import pytest
 from tests.unit.hostedcluster.sample import cluster
 
-from hcp.api import names
-from hcp.hostedcluster import defaults, pause, translate, version
+from hcp.api import names, pause
+from hcp.hostedcluster import defaults, translate, version
 from hcp.hostedcluster.deletion import duration
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)

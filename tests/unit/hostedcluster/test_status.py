@@ -5,10 +5,10 @@ from typing import Any
 
 from tests.unit.hostedcluster.sample import cluster, deployment, etcd
 
+from hcp.api.pause import Pause
 from hcp.controlplane.params import Endpoint
-from hcp.hostedcluster import projected_status, status
+from hcp.hostedcluster import projected_status, status, validation
 from hcp.hostedcluster.observed import GuestState, Observed, ReleaseState
-from hcp.hostedcluster.pause import Pause
 from hcp.runtime.conditions import get_condition
 
 NOW, LATER = "2026-01-01T00:00:10Z", "2026-01-01T00:01:00Z"
@@ -101,6 +101,33 @@ def test_availability_is_decided_in_order() -> None:
     for changes, reason in cases:
         result = status.compute(cluster(), healthy(**changes), NOW)
         assert verdict(result, "Available") == ("False", reason), changes
+
+
+def test_available_says_what_is_really_waited_for() -> None:
+    def said(**changes: Any) -> str:
+        return message(status.compute(cluster(), healthy(api_health=None, guest=None, **changes), NOW), "Available")
+
+    no_pods = {n: deployment(n, available=False) for n in PARTS}
+    both = said(etcd=etcd(0), deployments={}, waiting_for=["no address for kube-apiserver"])
+    assert both == "Waiting for etcd to reach quorum, 0 of 1 are ready; no address for kube-apiserver"
+    assert said(etcd=etcd(0), deployments=no_pods) == "Waiting for etcd to reach quorum, 0 of 1 are ready"
+    assert said(deployments={}, waiting_for=["no address for kube-apiserver"]) == "no address for kube-apiserver"
+    assert "Kube APIServer deployment" in said(deployments=no_pods)
+    assert said().endswith("waiting for the first answer of the hosted API at https://10.88.0.65:6443")
+    assert said(errors={"published-certificates": "forbidden"}) == "published-certificates: forbidden"
+
+
+def test_a_default_that_acts_in_part_is_told_and_nothing_is_wrong() -> None:
+    made = cluster(platform={"type": "KubeVirt", "kubevirt": {"baseDomainPassthrough": True}})
+    partly = validation.acted_on_in_part(made["spec"])
+    result = status.compute(made, healthy(partly_acted=partly), NOW)
+    assert verdict(result, "AllFieldsHonoured") == ("True", "AsExpected")
+    assert "baseDomainPassthrough" in message(result, "AllFieldsHonoured")
+    also = status.compute(made, healthy(partly_acted=partly, unacted=["fips"]), NOW)
+    assert verdict(also, "AllFieldsHonoured") == ("False", "FieldsNotHonoured")
+    assert "fips" in message(also, "AllFieldsHonoured")
+    assert "baseDomainPassthrough" in message(also, "AllFieldsHonoured")
+    assert validation.acted_on_in_part(cluster()["spec"]) == []
 
 
 def test_a_lost_controller_does_not_make_an_available_cluster_unavailable() -> None:

@@ -7,9 +7,9 @@ import hashlib
 import json
 from collections.abc import Sequence
 
+from hcp.api.manifests import Object
 from hcp.kube import Client
 from hcp.local.addons import waiting
-from hcp.local.addons.objects import Object
 
 MANAGER = "hcp-local"
 _AT_ONCE = 16

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from hcp.local.addons.objects import Object, cluster_role, cluster_role_binding, group, rule, user
+from hcp.api.manifests import READ, Object, cluster_binding, cluster_role, group, rule, user
 
 LOAD_BALANCER = "hcp-local:load-balancer"
 
 
 def objects() -> list[Object]:
     return [
-        cluster_role_binding("hcp-local:kubelet-api", "system:kubelet-api-admin", group("hcp:kubelet-api")),
+        cluster_binding("hcp-local:kubelet-api", group("hcp:kubelet-api"), "system:kubelet-api-admin"),
         cluster_role(
             LOAD_BALANCER,
-            [rule([""], ["services"], ["get", "list", "watch"]), rule([""], ["services/status"], ["patch", "update"])],
+            [rule("", "services", READ), rule("", "services/status", ["patch", "update"])],
         ),
-        cluster_role_binding(LOAD_BALANCER, LOAD_BALANCER, user(LOAD_BALANCER)),
+        cluster_binding(LOAD_BALANCER, user(LOAD_BALANCER)),
     ]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hcp.local.addons.objects import Object, config_map, namespace
+from hcp.api.manifests import Object, config_map
+from hcp.local.addons.objects import namespace
 from hcp.local.addresses import REGISTRY_HOST, REGISTRY_PORT, Addresses
 
 GROUP = "config.openshift.io"

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hcp.api.manifests import Object
 from hcp.kube import Client
 from hcp.local import parts
 from hcp.local.addons import base, config, dns, policy, router, storage, waiting
 from hcp.local.addons.applying import apply_all, digest_of
 from hcp.local.addons.context import Context
 from hcp.local.addons.images import push, references
-from hcp.local.addons.objects import Object
 from hcp.local.node_files import machine_nameservers
 
 

@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from hcp.local.addons.objects import (
-    Object,
-    account,
-    cluster_role,
-    cluster_role_binding,
-    config_map,
-    rule,
-    service_account,
-    workload,
-)
+from hcp.api.manifests import Object, account, cluster_binding, cluster_role, config_map, rule, service_account
+from hcp.local.addons.objects import workload
 from hcp.local.addresses import DNS_ZONE, REGISTRY_HOST, Addresses
 
 NAMESPACE = "kube-system"
@@ -62,11 +54,11 @@ def objects(plan: Addresses, image: str, *, forward: bool) -> list[Object]:
         cluster_role(
             "system:coredns",
             [
-                rule([""], ["services", "pods", "namespaces"], ["list", "watch"]),
-                rule(["discovery.k8s.io"], ["endpointslices"], ["list", "watch"]),
+                rule("", "services pods namespaces", ["list", "watch"]),
+                rule("discovery.k8s.io", "endpointslices", ["list", "watch"]),
             ],
         ),
-        cluster_role_binding("system:coredns", "system:coredns", account("coredns", NAMESPACE)),
+        cluster_binding("system:coredns", account("coredns", NAMESPACE)),
         config_map("coredns", NAMESPACE, {"Corefile": text}),
         _deployment(image, text),
         _service(plan),

@@ -2,15 +2,8 @@
 
 from __future__ import annotations
 
-from hcp.local.addons.objects import (
-    Object,
-    account,
-    cluster_role,
-    cluster_role_binding,
-    rule,
-    service_account,
-    workload,
-)
+from hcp.api.manifests import READ, Object, account, cluster_binding, cluster_role, rule, service_account
+from hcp.local.addons.objects import workload
 from hcp.local.addresses import Addresses
 
 NAMESPACE = "kube-system"
@@ -52,17 +45,17 @@ def objects(plan: Addresses, image: str) -> list[Object]:
         "containers": [container],
         "volumes": [{"name": "lock", "hostPath": {"path": "/run/xtables.lock", "type": "FileOrCreate"}}],
     }
-    watched = ["namespaces", "pods", "services", "nodes", "endpoints"]
+    watched = "namespaces pods services nodes endpoints"
     return [
         service_account("kube-router", NAMESPACE),
         cluster_role(
             "kube-router",
             [
-                rule([""], watched, ["get", "list", "watch"]),
-                rule(["networking.k8s.io"], ["networkpolicies"], ["get", "list", "watch"]),
-                rule(["discovery.k8s.io"], ["endpointslices"], ["get", "list", "watch"]),
+                rule("", watched, READ),
+                rule("networking.k8s.io", "networkpolicies", READ),
+                rule("discovery.k8s.io", "endpointslices", READ),
             ],
         ),
-        cluster_role_binding("kube-router", "kube-router", account("kube-router", NAMESPACE)),
+        cluster_binding("kube-router", account("kube-router", NAMESPACE)),
         workload("DaemonSet", "kube-router", NAMESPACE, {"k8s-app": "kube-router"}, pod),
     ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hcp.local.addons.objects import Object
+from hcp.api.manifests import Object
 from hcp.local.addresses import Addresses
 from hcp.router import manifests
 from hcp.router.crd import route_crd

@@ -4,17 +4,8 @@ from __future__ import annotations
 
 import json
 
-from hcp.local.addons.objects import (
-    Object,
-    account,
-    cluster_role,
-    cluster_role_binding,
-    config_map,
-    namespace,
-    rule,
-    service_account,
-    workload,
-)
+from hcp.api.manifests import READ, Object, account, cluster_binding, cluster_role, config_map, rule, service_account
+from hcp.local.addons.objects import namespace, workload
 
 NAMESPACE = "local-path-storage"
 CLASS = "local-path"
@@ -25,23 +16,22 @@ _TEARDOWN = '#!/bin/sh\nset -eu\nrm -rf "$VOL_DIR"\n'
 
 
 def objects(image: str, helper: str) -> list[Object]:
+    locks = rule("", "endpoints leases", ["get", "create", "patch", "update"])
     return [
         namespace(NAMESPACE),
         service_account("local-path-provisioner", NAMESPACE),
         cluster_role(
             "local-path-provisioner",
             [
-                rule([""], ["nodes", "persistentvolumeclaims", "configmaps", "pods/log"], ["get", "list", "watch"]),
-                rule([""], ["persistentvolumes"], ["get", "list", "watch", "create", "patch", "update", "delete"]),
-                rule([""], ["pods"], ["get", "list", "watch", "create", "patch", "update", "delete"]),
-                rule([""], ["events"], ["create", "patch"]),
-                rule(["", "coordination.k8s.io"], ["endpoints", "leases"], ["get", "create", "patch", "update"]),
-                rule(["storage.k8s.io"], ["storageclasses"], ["get", "list", "watch"]),
+                rule("", "nodes persistentvolumeclaims configmaps pods/log", READ),
+                rule("", "persistentvolumes", ["get", "list", "watch", "create", "patch", "update", "delete"]),
+                rule("", "pods", ["get", "list", "watch", "create", "patch", "update", "delete"]),
+                rule("", "events", ["create", "patch"]),
+                locks | {"apiGroups": ["", "coordination.k8s.io"]},
+                rule("storage.k8s.io", "storageclasses", READ),
             ],
         ),
-        cluster_role_binding(
-            "local-path-provisioner", "local-path-provisioner", account("local-path-provisioner", NAMESPACE)
-        ),
+        cluster_binding("local-path-provisioner", account("local-path-provisioner", NAMESPACE)),
         config_map("local-path-config", NAMESPACE, _configuration(helper)),
         _deployment(image, helper),
         {

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from hcp.local.addons.objects import Object
+from hcp.api.manifests import Object
 from hcp.local.addons.storage import CLASS
 
 COMPONENTS = ("kubevirt", "cdi")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from hcp.api.manifests import Object
 from hcp.errors import HcpError
 from hcp.kube import Client, Resource
 from hcp.kube.errors import ApiError, NotFound
@@ -12,7 +13,6 @@ from hcp.local.addons import virtualization, waiting
 from hcp.local.addons.applying import apply_all, digest_of
 from hcp.local.addons.context import Context
 from hcp.local.addons.images import push, references
-from hcp.local.addons.objects import Object
 from hcp.local.host import kvm
 from hcp.payload.manifests import image_names, with_images
 

@@ -8,11 +8,11 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any
 
+from hcp.api.manifests import Object
 from hcp.errors import HcpError
 from hcp.kube import Client
 from hcp.kube.errors import ApiError, NotFound
 from hcp.kube.resources import NODES, PODS, resource_for
-from hcp.local.addons.objects import Object
 from hcp.local.spec import Spec
 
 CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"

@@ -1,4 +1,4 @@
-"""Short ways to write the usual manifests."""
+"""Short ways to write the usual manifests of Kubernetes, for everything that is not part of a hosted cluster."""
 
 from __future__ import annotations
 
@@ -27,6 +27,10 @@ def service_account(name: str, namespace: str, pull_secrets: Iterable[str] = ())
 
 def account(name: str, namespace: str) -> Object:
     return {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+
+
+def user(name: str) -> Object:
+    return {"apiGroup": RBAC, "kind": "User", "name": name}
 
 
 def group(name: str) -> Object:
@@ -83,3 +87,40 @@ def pod_security() -> Object:
 
 def http_probe(path: str, port: str, *, scheme: str = "HTTP", **more: int) -> Object:
     return {"httpGet": {"path": path, "port": port, "scheme": scheme}, **more}
+
+
+def deployment(
+    name: str, namespace: str, pod: Object, *, labels: Mapping[str, str], selector: Mapping[str, str], replicas: int
+) -> Object:
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "namespace": namespace, "labels": dict(labels)},
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": dict(selector)},
+            "template": {"metadata": {"labels": dict(labels)}, "spec": pod},
+        },
+    }
+
+
+def service(
+    name: str,
+    namespace: str,
+    ports: Mapping[str, int],
+    *,
+    labels: Mapping[str, str],
+    selector: Mapping[str, str],
+    kind: str = "ClusterIP",
+) -> Object:
+    """A Service; ``ports`` gives the port by the name that it and the container's port have."""
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": name, "namespace": namespace, "labels": dict(labels)},
+        "spec": {
+            "type": kind,
+            "selector": dict(selector),
+            "ports": [{"name": n, "port": port, "targetPort": n, "protocol": "TCP"} for n, port in ports.items()],
+        },
+    }

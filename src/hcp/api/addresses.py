@@ -1,0 +1,21 @@
+"""Whether a text is an address or a network; what to say about a bad one is the caller's."""
+
+from __future__ import annotations
+
+import ipaddress
+
+
+def is_address(text: str) -> bool:
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    return True
+
+
+def is_network(text: str) -> bool:
+    try:
+        ipaddress.ip_network(text)
+    except ValueError:
+        return False
+    return True
