@@ -42,6 +42,8 @@ async def run(call: Call) -> int:
             return 0
         note(f"deleting NodePool {namespace}/{name}")
         if call.switch("wait"):
-            hint = f"{call.prog} get nodepools -n {namespace} shows it"
-            await wait_gone(client, "node pool", namespace, name, call.seconds("timeout"), hint)
+            again = f"{call.prog} wait nodepool {name} -n {namespace} --for deleted goes on waiting"
+            hint = f"{call.prog} get nodepools -n {namespace} shows it; {again}"
+            seconds = call.seconds("timeout")
+            await wait_gone(client, "node pool", namespace, name, seconds, hint=hint, again=again)
     return 0
