@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.integration.cli_runner import IMAGE, Runner, hcp_cli
+from tests.integration.cli_runner import IMAGE, Runner, api_server, hcp_cli
 
 from hcp.kube import Client
 from hcp.kube.resources import CONFIGMAPS, HOSTEDCLUSTERS, NAMESPACES, NODEPOOLS, NODES, SECRETS, STORAGECLASSES
 
-__all__ = ["hcp_cli"]
+__all__ = ["api_server", "hcp_cli"]
 INFRA_LABEL = "hypershift.openshift.io/auto-created-for-infra"
 PEM = "-----BEGIN CERTIFICATE-----\nMIIB{}\n-----END CERTIFICATE-----\n"
 

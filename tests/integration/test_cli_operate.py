@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 import yaml
 from tests.integration.api_server import ApiServer
-from tests.integration.cli_runner import IMAGE, Runner, hcp_cli
+from tests.integration.cli_runner import IMAGE, Runner, api_server, hcp_cli
 
 from hcp import pki
 from hcp.kube import Client
 from hcp.kube.resources import HOSTEDCLUSTERS, NODEPOOLS, SECRETS
 
-__all__ = ["hcp_cli"]
+__all__ = ["api_server", "hcp_cli"]
 COLUMNS = ["NAME", "VERSION", "KUBECONFIG", "PROGRESS", "AVAILABLE", "PROGRESSING", "MESSAGE"]
 NEWER = "registry.example.com/release:1.36.4"
 KUBECONFIG = """apiVersion: v1
