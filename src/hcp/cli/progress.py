@@ -78,7 +78,9 @@ async def wait_until(
                     if task.done():
                         task.result()
                 trouble = next((sight.trouble for sight in sights if sight.trouble is not None), None)
-                if trouble is None and all(sight.known for sight in sights):
+                if trouble is None:
+                    if not all(sight.known for sight in sights):
+                        continue
                     done, seen = judge()
                 text = f"no answer from the management cluster ({trouble}); last seen: {seen}" if trouble else seen
                 progress.show(text)
