@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import subprocess
-import sys
 import tarfile
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from tests.integration.api_server import ApiServer
 from tests.integration.cli_runner import IMAGE, Runner, api_server, hcp_cli
@@ -185,40 +182,6 @@ def test_bad_clusters_are_told_apart(own_server: ApiServer, tmp_path: Path) -> N
 
 def _b64(data: bytes) -> str:
     return base64.b64encode(data).decode()
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_scripts(hcp_cli: Runner, shell: str) -> None:
-    script = hcp_cli.ok("completion", shell).out
-    assert "hcp __complete" in script
-    assert "hypershift __complete" in hcp_cli.ok("completion", shell, prog="hypershift").out
-
-
-def test_bash_completes(hcp_cli: Runner) -> None:
-    script = hcp_cli.folder / "completion.bash"
-    script.write_text(hcp_cli.ok("completion", "bash").out)
-    program = f"""
-source {script}
-try() {{
-    COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=${{#COMP_LINE}}
-    _hcp_complete; echo "${{COMPREPLY[*]}}"
-}}
-IFS=' '
-try hcp create ''
-try hcp create cluster kubevirt --qos
-try hcp create cluster kubevirt --qos-class ''
-try hcp create cluster kubevirt --qos-class = G
-"""
-    path = f"{Path(sys.executable).parent}:{hcp_cli.env['PATH']}"
-    done = subprocess.run(
-        ["bash", "--norc", "-c", program], env=hcp_cli.env | {"PATH": path}, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines() == [
-        "cluster kubeconfig nodepool",
-        "--qos-class",
-        "Burstable Guaranteed",
-        "Guaranteed",
-    ]
 
 
 async def test_dumps(hcp_cli: Runner, client: Client, namespace: str) -> None:
