@@ -9,6 +9,7 @@ COMMAND = Command(
     "Run the node bootstrap server (what its Deployment starts)",
     long="Hands node documents to booting VMs. It reads only Secrets of its own namespace and needs no restart for\n"
     "new documents, tokens or certificates.",
+    examples=(("On a developer's machine", "{prog} ignition-server run --kubeconfig kubeconfig.yaml"),),
     flags=(
         Flag("namespace", "string", "hypershift", "namespace that holds the documents"),
         Flag("port", "int", 9090, "port of the HTTPS server"),
@@ -21,16 +22,15 @@ COMMAND = Command(
 
 async def run(call: Call) -> int | None:
     """Serve until the process is told to stop."""
-    import asyncio
     import logging
-    import signal
 
+    from hcp.cli.serving import until_stopped
     from hcp.ignition.run import serve
     from hcp.kube import Client, load_config
 
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     async with Client(load_config(call.text("kubeconfig") or None)) as client:
-        task = asyncio.ensure_future(
+        return await until_stopped(
             serve(
                 client,
                 namespace=call.text("namespace"),
@@ -38,11 +38,3 @@ async def run(call: Call) -> int | None:
                 metrics_port=call.number("metrics-port"),
             )
         )
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, task.cancel)
-        try:
-            await task
-        except asyncio.CancelledError:
-            return 0
-    return 0

@@ -26,10 +26,9 @@ COMMAND = Command(
 
 async def run(call: Call) -> int | None:
     """Work until the process is told to stop."""
-    import asyncio
     import os
-    import signal
 
+    from hcp.cli.serving import until_stopped
     from hcp.kube import load_config
     from hcp.operator import support
     from hcp.operator.process import Operator, Options, inside_cluster
@@ -45,12 +44,4 @@ async def run(call: Call) -> int | None:
         own_image=os.environ.get("HCP_IMAGE", ""),
         support=support.load(),
     )
-    task = asyncio.ensure_future(Operator(options).run())
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, task.cancel)
-    try:
-        await task
-    except asyncio.CancelledError:
-        return 0
-    return 0
+    return await until_stopped(Operator(options).run())

@@ -9,6 +9,9 @@ COMMAND = Command(
     "Run the router for Routes (what its Deployment starts)",
     long="Follows Routes and leads TLS connections by server name, and HTTP requests by host, to their pods.\n"
     "It drives HAProxy and changes its tables while it runs: no connection is cut by a change.",
+    examples=(
+        ("On a developer's machine", "{prog} router run --domain apps.example.com --kubeconfig kubeconfig.yaml"),
+    ),
     flags=(
         Flag("domain", "string", "", "apps domain of hosts it makes up (default: ingresses.config.openshift.io)"),
         Flag("http-port", "int", 8080, "port for plain HTTP"),
@@ -24,16 +27,14 @@ COMMAND = Command(
 
 async def run(call: Call) -> int | None:
     """Route until the process is told to stop."""
-    import asyncio
-    import signal
-
+    from hcp.cli.serving import until_stopped
     from hcp.kube import Client, load_config
     from hcp.router.run import serve
     from hcp.runtime import setup_logging
 
     setup_logging()
     async with Client(load_config(call.text("kubeconfig") or None)) as client:
-        task = asyncio.ensure_future(
+        return await until_stopped(
             serve(
                 client,
                 domain=call.text("domain"),
@@ -44,11 +45,3 @@ async def run(call: Call) -> int | None:
                 max_connections=call.number("max-connections"),
             )
         )
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, task.cancel)
-        try:
-            await task
-        except asyncio.CancelledError:
-            return 0
-    return 0
