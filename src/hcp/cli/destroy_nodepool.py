@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hcp.cli.command import Call, Command, Flag
-from hcp.cli.common import CLUSTER_ACCESS, NAMESPACE
+from hcp.cli.common import CLUSTER_ACCESS, NAMESPACE, TIMEOUT
 
 COMMAND = Command(
     "destroy nodepool",
@@ -13,7 +13,7 @@ COMMAND = Command(
     flags=(
         Flag("name", "string", "", "node pool to delete", required=True),
         Flag("wait", "bool", False, "wait until it is gone"),
-        Flag("timeout", "duration", 0, "give up waiting after this long; 0 is never"),
+        TIMEOUT,
         NAMESPACE,
         *CLUSTER_ACCESS,
     ),
