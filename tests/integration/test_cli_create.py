@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 from tests.integration.cli_runner import IMAGE, Runner, api_server, hcp_cli
 
+from hcp.errors import HcpError
 from hcp.kube import Client
-from hcp.kube.errors import NotFound
 from hcp.kube.resources import CONFIGMAPS, CRDS, HOSTEDCLUSTERS, NAMESPACES, NODEPOOLS, NODES, SECRETS, STORAGECLASSES
 
 __all__ = ["api_server", "hcp_cli"]
@@ -218,7 +218,7 @@ async def test_the_namespace_a_managed_cluster_is_named_after_is_refused(
     await client.apply(crd)
     owner = {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": namespace}}
     for _ in range(200):
-        with suppress(NotFound):
+        with suppress(HcpError):
             await client.create(owner)
             break
         await asyncio.sleep(0.05)
