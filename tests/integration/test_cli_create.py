@@ -11,8 +11,8 @@ from typing import Any
 import yaml
 from tests.integration.cli_runner import IMAGE, Runner, api_server, hcp_cli
 
-from hcp.errors import HcpError
 from hcp.kube import Client
+from hcp.kube.errors import NotFound
 from hcp.kube.resources import CONFIGMAPS, CRDS, HOSTEDCLUSTERS, NAMESPACES, NODEPOOLS, NODES, SECRETS, STORAGECLASSES
 
 __all__ = ["api_server", "hcp_cli"]
@@ -218,14 +218,14 @@ async def test_the_namespace_a_managed_cluster_is_named_after_is_refused(
     await client.apply(crd)
     owner = {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": namespace}}
     for _ in range(200):
-        with suppress(HcpError):
-            await client.create(owner)
+        with suppress(NotFound):
+            await client.raw("POST", f"/apis/{group}/v1/managedclusters", body=owner)
             break
         await asyncio.sleep(0.05)
     text = hcp_cli.fails(*hcp_cli.create_words("demo", namespace))
     assert f"namespace {namespace} belongs to the ManagedCluster of that name" in text
     assert "choose another --namespace" in text
-    await client.delete(CRDS, crd["metadata"]["name"])
+    await client.delete(CRDS, f"managedclusters.{group}")
 
 
 async def test_the_ca_bundle_of_another_cluster_is_not_touched(hcp_cli: Runner, client: Client, namespace: str) -> None:
