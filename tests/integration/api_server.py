@@ -6,6 +6,7 @@ import os
 import socket
 import ssl
 import subprocess
+import sys
 import time
 import urllib.error
 import urllib.request
@@ -148,6 +149,29 @@ class ApiServer:
         (d / "tokens.csv").write_text("admin-token,admin,1,system:masters\nnobody-token,nobody,2,nobodies\n")
         config = pki.kubeconfig(self.url, ca.cert_pem, admin.cert_pem, admin.key_pem)
         self.kubeconfig.write_text(yaml.safe_dump(config))
+
+
+class LocalServer:
+    """What a user gets from `hcp local up --profile api`, with a state folder of its own. Needs no root."""
+
+    def __init__(self, directory: Path) -> None:
+        self.kubeconfig = directory / "kubeconfig"
+        self._name = f"test-{os.getpid()}"
+        self._env = {**os.environ, "XDG_STATE_HOME": str(directory)}
+
+    def start(self) -> None:
+        self._hcp("up", "--profile", "api")
+        self.kubeconfig.write_text(self._hcp("kubeconfig"))
+
+    def stop(self) -> None:
+        self._hcp("down", "--purge")
+
+    def _hcp(self, *words: str) -> str:
+        command = [str(Path(sys.executable).parent / "hcp"), "local", *words, "--name", self._name]
+        done = subprocess.run(command, env=self._env, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
+        return done.stdout
 
 
 def _end(process: subprocess.Popen[bytes] | None, kill: bool) -> None:

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
+from tests.integration.api_server import LocalServer
 
 import hcp.api
 from hcp.kube import Client
@@ -101,6 +102,12 @@ async def established(client: Client) -> None:
                 if conditions.get("Established") == "True":
                     break
                 await asyncio.sleep(0.05)
+
+
+@pytest.fixture
+def api_server(local_server: LocalServer) -> Path:
+    """In modules that import it, everything happens on the cluster of `hcp local up --profile api`."""
+    return local_server.kubeconfig
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from tests.integration.api_server import ApiServer, binaries
+from tests.integration.api_server import ApiServer, LocalServer, binaries
 
 from hcp.kube import Client, load_config
 
@@ -31,6 +31,17 @@ def shared_server(tmp_path_factory: pytest.TempPathFactory, bin_dir: Path) -> It
 def api_server(shared_server: ApiServer) -> Path:
     """The kubeconfig of the shared server, as its administrator."""
     return shared_server.kubeconfig
+
+
+@pytest.fixture(scope="session")
+def local_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServer]:
+    """`hcp local up --profile api`, for the tests of the command line."""
+    server = LocalServer(tmp_path_factory.mktemp("local"))
+    try:
+        server.start()
+        yield server
+    finally:
+        server.stop()
 
 
 @pytest.fixture

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import base64
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.integration.cli_runner import IMAGE, Runner, hcp_cli
+from tests.integration.cli_runner import IMAGE, Runner, api_server, hcp_cli
 
 from hcp.kube import Client
-from hcp.kube.resources import CONFIGMAPS, HOSTEDCLUSTERS, NAMESPACES, NODEPOOLS, NODES, SECRETS, STORAGECLASSES
+from hcp.kube.errors import NotFound
+from hcp.kube.resources import CONFIGMAPS, CRDS, HOSTEDCLUSTERS, NAMESPACES, NODEPOOLS, NODES, SECRETS, STORAGECLASSES
 
-__all__ = ["hcp_cli"]
+__all__ = ["api_server", "hcp_cli"]
 INFRA_LABEL = "hypershift.openshift.io/auto-created-for-infra"
 PEM = "-----BEGIN CERTIFICATE-----\nMIIB{}\n-----END CERTIFICATE-----\n"
 
@@ -195,6 +197,35 @@ async def test_namespaces_of_managed_clusters_are_refused(hcp_cli: Runner, clien
     await client.patch(NAMESPACES, namespace, None, label)
     assert "ManagedCluster" in hcp_cli.fails(*hcp_cli.create_words("demo", namespace))
     assert await names(client, namespace) == set()
+
+
+async def test_the_namespace_a_managed_cluster_is_named_after_is_refused(
+    hcp_cli: Runner, client: Client, namespace: str
+) -> None:
+    group, kind = "cluster.open-cluster-management.io", "ManagedCluster"
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    crd = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"managedclusters.{group}"},
+        "spec": {
+            "group": group,
+            "scope": "Cluster",
+            "names": {"plural": "managedclusters", "singular": "managedcluster", "kind": kind},
+            "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
+        },
+    }
+    await client.apply(crd)
+    owner = {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": namespace}}
+    for _ in range(200):
+        with suppress(NotFound):
+            await client.raw("POST", f"/apis/{group}/v1/managedclusters", body=owner)
+            break
+        await asyncio.sleep(0.05)
+    text = hcp_cli.fails(*hcp_cli.create_words("demo", namespace))
+    assert f"namespace {namespace} belongs to the ManagedCluster of that name" in text
+    assert "choose another --namespace" in text
+    await client.delete(CRDS, f"managedclusters.{group}")
 
 
 async def test_the_ca_bundle_of_another_cluster_is_not_touched(hcp_cli: Runner, client: Client, namespace: str) -> None:

@@ -4,82 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import signal
-import subprocess
-import sys
 import tarfile
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 from tests.integration.api_server import ApiServer
-from tests.integration.cli_runner import IMAGE, Runner, hcp_cli
+from tests.integration.cli_runner import IMAGE, Runner, api_server, hcp_cli
+from tests.integration.cli_status import KUBECONFIG, make_ready
 
 from hcp import pki
 from hcp.kube import Client
 from hcp.kube.resources import HOSTEDCLUSTERS, NODEPOOLS, SECRETS
 
-__all__ = ["hcp_cli"]
+__all__ = ["api_server", "hcp_cli"]
 COLUMNS = ["NAME", "VERSION", "KUBECONFIG", "PROGRESS", "AVAILABLE", "PROGRESSING", "MESSAGE"]
 NEWER = "registry.example.com/release:1.36.4"
-KUBECONFIG = """apiVersion: v1
-kind: Config
-clusters: [{{name: c, cluster: {{server: "https://{0}:6443"}}}}]
-users: [{{name: u, user: {{token: {0}}}}}]
-contexts: [{{name: x, context: {{cluster: c, user: u}}}}]
-current-context: x
-"""
-
-
-async def make_ready(client: Client, namespace: str, name: str, *, image: str = IMAGE, nodes: int = 2) -> None:
-    """Writes the status an operator would write for a cluster that is up."""
-    now = "2026-01-01T00:00:00Z"
-    kinds = ("ValidReleaseImage", "InfrastructureReady", "EtcdAvailable", "KubeAPIServerAvailable", "Available")
-    conditions = [_condition(kind, "True", "AsExpected") for kind in kinds]
-    version = image.rpartition(":")[2]
-    entry = {
-        "state": "Completed",
-        "version": version,
-        "image": image,
-        "startedTime": now,
-        "completionTime": now,
-        "verified": False,
-    }
-    status = {
-        "conditions": conditions,
-        "controlPlaneEndpoint": {"host": f"{name}.example.com", "port": 6443},
-        "kubeconfig": {"name": f"{name}-admin-kubeconfig"},
-        "version": {
-            "desired": {"image": image, "version": version},
-            "history": [entry],
-            "observedGeneration": 1,
-            "availableUpdates": None,
-        },
-    }
-    await client.patch(HOSTEDCLUSTERS, name, namespace, {"status": status}, subresource="status")
-    pool = {
-        "status": {"replicas": nodes, "version": version, "conditions": [_condition("Ready", "True", "AsExpected")]}
-    }
-    await client.patch(NODEPOOLS, name, namespace, pool, subresource="status")
-    secret = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": f"{name}-admin-kubeconfig", "namespace": namespace},
-        "data": {"kubeconfig": base64.b64encode(KUBECONFIG.format(name).encode()).decode()},
-    }
-    await client.apply(secret)
-
-
-def _condition(kind: str, status: str, reason: str, message: str = "") -> dict[str, Any]:
-    return {
-        "type": kind,
-        "status": status,
-        "reason": reason,
-        "message": message,
-        "lastTransitionTime": "2026-01-01T00:00:00Z",
-        "observedGeneration": 1,
-    }
 
 
 async def test_node_pools(hcp_cli: Runner, client: Client, namespace: str) -> None:
@@ -181,55 +121,6 @@ async def test_kubeconfigs(hcp_cli: Runner, client: Client, namespace: str) -> N
     assert f"left out {namespace}/two" in hcp_cli.ok("create", "kubeconfig", "-n", namespace).err
 
 
-async def test_waiting(hcp_cli: Runner, client: Client, namespace: str) -> None:
-    hcp_cli.create("demo", namespace)
-    text = hcp_cli.fails("wait", "cluster", "demo", "-n", namespace, "--timeout", "1s", code=3)
-    assert "is not ready after 1 s" in text
-    assert "0 of 2 nodes" in text
-    waiting = hcp_cli.start("wait", "cluster", "demo", "-n", namespace, "--timeout", "60s")
-    await make_ready(client, namespace, "demo", nodes=0)
-    await asyncio.sleep(1.5)
-    await make_ready(client, namespace, "demo")
-    _, err = waiting.communicate(timeout=60)
-    assert waiting.returncode == 0, err
-    assert "node pool demo: 2 of 2 nodes" in err.splitlines()[-1]
-    assert "\r" not in err
-    hcp_cli.ok("wait", "nodepool", "demo", "-n", namespace)
-    hcp_cli.fails("wait", "cluster", "nope", "-n", namespace, code=4)
-    hcp_cli.ok("wait", "cluster", "nope", "-n", namespace, "--for", "deleted")
-    text = hcp_cli.fails("wait", "nodepool", "demo", "-n", namespace, "--for=deleted", "--timeout=1s", code=3)
-    assert "is not being deleted" in text
-
-
-async def test_create_can_wait(hcp_cli: Runner, client: Client, namespace: str) -> None:
-    words = [*hcp_cli.create_words("demo", namespace), "--wait", "--timeout"]
-    text = hcp_cli.fails(*words, "3s", code=3)
-    assert "is not ready" in text
-    assert "hcp status demo" in text
-    hcp_cli.ok("destroy", "cluster", "kubevirt", "--name=demo", "-n", namespace)
-    await client.delete(NODEPOOLS, "demo", namespace)
-    waiting = hcp_cli.start(*words, "60s")
-    for _ in range(200):
-        if await client.get_or_none(NODEPOOLS, "demo", namespace):
-            break
-        await asyncio.sleep(0.05)
-    await make_ready(client, namespace, "demo")
-    _, err = waiting.communicate(timeout=60)
-    assert waiting.returncode == 0, err
-    assert f"hosted cluster {namespace}/demo is ready" in err
-
-
-async def test_interrupting_a_wait(hcp_cli: Runner, namespace: str) -> None:
-    hcp_cli.create("demo", namespace)
-    waiting = hcp_cli.start("wait", "cluster", "demo", "-n", namespace)
-    await asyncio.sleep(2)
-    waiting.send_signal(signal.SIGINT)
-    _, err = waiting.communicate(timeout=20)
-    assert waiting.returncode == 130
-    assert err.endswith("Aborted\n")
-    assert "Traceback" not in err
-
-
 async def test_upgrades(hcp_cli: Runner, client: Client, namespace: str) -> None:
     hcp_cli.create("demo", namespace)
     await make_ready(client, namespace, "demo")
@@ -291,40 +182,6 @@ def test_bad_clusters_are_told_apart(own_server: ApiServer, tmp_path: Path) -> N
 
 def _b64(data: bytes) -> str:
     return base64.b64encode(data).decode()
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_scripts(hcp_cli: Runner, shell: str) -> None:
-    script = hcp_cli.ok("completion", shell).out
-    assert "hcp __complete" in script
-    assert "hypershift __complete" in hcp_cli.ok("completion", shell, prog="hypershift").out
-
-
-def test_bash_completes(hcp_cli: Runner) -> None:
-    script = hcp_cli.folder / "completion.bash"
-    script.write_text(hcp_cli.ok("completion", "bash").out)
-    program = f"""
-source {script}
-try() {{
-    COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMP_LINE="$*"; COMP_POINT=${{#COMP_LINE}}
-    _hcp_complete; echo "${{COMPREPLY[*]}}"
-}}
-IFS=' '
-try hcp create ''
-try hcp create cluster kubevirt --qos
-try hcp create cluster kubevirt --qos-class ''
-try hcp create cluster kubevirt --qos-class = G
-"""
-    path = f"{Path(sys.executable).parent}:{hcp_cli.env['PATH']}"
-    done = subprocess.run(
-        ["bash", "--norc", "-c", program], env=hcp_cli.env | {"PATH": path}, capture_output=True, text=True, check=True
-    )
-    assert done.stdout.splitlines() == [
-        "cluster kubeconfig nodepool",
-        "--qos-class",
-        "Burstable Guaranteed",
-        "Guaranteed",
-    ]
 
 
 async def test_dumps(hcp_cli: Runner, client: Client, namespace: str) -> None:

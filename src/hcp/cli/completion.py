@@ -21,9 +21,10 @@ _@prog@_complete() {
 }
 complete -o default -F _@prog@_complete @prog@
 """
+# As a file of $fpath the script is the body of the function on its first use; sourced, it has to register it.
 ZSH = """\
 #compdef @prog@
-_@prog@_complete() {
+_@prog@() {
     local -a found
     found=("${(@f)$(@prog@ __complete "${(@)words[2,CURRENT]}" 2>/dev/null)}")
     if [[ -n "${found[1]}" ]]; then
@@ -32,14 +33,23 @@ _@prog@_complete() {
         _files
     fi
 }
-compdef _@prog@_complete @prog@
+if [[ "${funcstack[1]}" == "_@prog@" ]]; then
+    _@prog@ "$@"
+else
+    compdef _@prog@ @prog@
+fi
 """
 FISH = """\
 function __@prog@_complete
     set -l words (commandline -opc) (commandline -ct)
-    @prog@ __complete $words[2..-1] 2>/dev/null
+    set -l found (@prog@ __complete $words[2..-1] 2>/dev/null | string match -v '')
+    if set -q found[1]
+        printf '%s\\n' $found
+    else
+        __fish_complete_path (commandline -ct)
+    end
 end
-complete -c @prog@ -a '(__@prog@_complete)'
+complete -c @prog@ -f -a '(__@prog@_complete)'
 """
 SCRIPTS = {"bash": BASH, "zsh": ZSH, "fish": FISH}
 
@@ -48,7 +58,8 @@ COMMAND = Command(
     "Print a shell completion script",
     long="Prints a script for bash, zsh or fish that completes commands, flags and their values.",
     examples=(
-        ("This shell only", "source <({prog} completion bash)"),
+        ("This shell only, bash or zsh", "source <({prog} completion bash)"),
+        ("For good, bash", "{prog} completion bash > ~/.local/share/bash-completion/completions/{prog}"),
         ("For good, zsh", '{prog} completion zsh > "${fpath[1]}/_{prog}"'),
         ("For good, fish", "{prog} completion fish > ~/.config/fish/completions/{prog}.fish"),
     ),

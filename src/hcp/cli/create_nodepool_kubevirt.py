@@ -32,7 +32,7 @@ COMMAND = Command(
         *KUBEVIRT_FLAGS,
         Flag("render", "bool", False, "print the NodePool instead of creating it; needs no cluster", group=POOL),
         Flag("wait", "bool", False, "wait until all its nodes are ready", group=POOL),
-        Flag("timeout", "duration", 0, "give up waiting after this long; 0 is never", group=POOL),
+        Flag("timeout", "duration", 0, "give up waiting after this long (exit code 3); 0 is never", group=POOL),
         NAMESPACE,
         *CLUSTER_ACCESS,
     ),

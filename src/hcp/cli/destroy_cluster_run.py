@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from hcp.api import conditions, names
-from hcp.cli import health
+from hcp.api import names
 from hcp.cli.cluster import connect
 from hcp.cli.command import Call
-from hcp.cli.progress import wait_until
 from hcp.cli.terminal import note
+from hcp.cli.waiting import wait_gone
 from hcp.errors import HcpError
 from hcp.kube import Client
 from hcp.kube.errors import NotFound
@@ -39,7 +36,17 @@ async def run(call: Call) -> int:
             note(f"hosted cluster {where} is not there; removing what is left of it")
         else:
             await _delete(client, call, namespace, name)
-            await _wait(client, call, namespace, name)
+            await wait_gone(
+                client,
+                "hosted cluster",
+                namespace,
+                name,
+                max(call.seconds("cluster-grace-period"), 0.001),
+                hint="nothing was forced: run the command again to go on waiting; "
+                f"{call.prog} status {name} -n {namespace} shows what holds it",
+                again="the deletion goes on by itself; run the command again to wait for it and to remove its Secrets",
+                destroyed_is_enough=True,
+            )
         await _clean(client, namespace, name, infra_id)
         note(f"destroyed hosted cluster {where} with infrastructure id {infra_id}")
     return 0
@@ -54,36 +61,6 @@ async def _delete(client: Client, call: Call, namespace: str, name: str) -> None
             return
     await client.delete(HOSTEDCLUSTERS, name, namespace, missing_ok=True)
     note(f"deleting hosted cluster {namespace}/{name}")
-
-
-async def _wait(client: Client, call: Call, namespace: str, name: str) -> None:
-    """Until it is gone, or reports itself destroyed and only waits out a grace period someone asked for."""
-
-    async def look() -> tuple[bool, str]:
-        found = await client.get_or_none(HOSTEDCLUSTERS, name, namespace)
-        if found is None:
-            return True, f"hosted cluster {namespace}/{name} is gone"
-        annotations = found["metadata"].get("annotations") or {}
-        if names.ANNOTATION_DESTROY_GRACE in annotations and health.condition(
-            found, conditions.HOSTED_CLUSTER_DESTROYED
-        ):
-            return True, f"hosted cluster {namespace}/{name} is destroyed and waits for its grace period"
-        return False, _holding(found)
-
-    await wait_until(
-        look,
-        late=f"hosted cluster {namespace}/{name} is not gone",
-        seconds=max(call.seconds("cluster-grace-period"), 0.001),
-        hint="nothing was forced: run the command again to go on waiting; "
-        f"{call.prog} status {name} -n {namespace} shows what holds it",
-    )
-
-
-def _holding(cluster: dict[str, Any]) -> str:
-    finalizers = ", ".join(cluster["metadata"].get("finalizers") or []) or "nothing"
-    item = health.condition(cluster, conditions.CLOUD_RESOURCES_DESTROYED)
-    why = f"; {health.explain(item)}" if item and item.get("status") != "True" else ""
-    return f"being deleted, held by {finalizers}{why}"
 
 
 async def _clean(client: Client, namespace: str, name: str, infra_id: str) -> None:

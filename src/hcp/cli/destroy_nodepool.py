@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hcp.cli.command import Call, Command, Flag
-from hcp.cli.common import CLUSTER_ACCESS, NAMESPACE
+from hcp.cli.common import CLUSTER_ACCESS, NAMESPACE, TIMEOUT
 
 COMMAND = Command(
     "destroy nodepool",
@@ -13,7 +13,7 @@ COMMAND = Command(
     flags=(
         Flag("name", "string", "", "node pool to delete", required=True),
         Flag("wait", "bool", False, "wait until it is gone"),
-        Flag("timeout", "duration", 0, "give up waiting after this long; 0 is never"),
+        TIMEOUT,
         NAMESPACE,
         *CLUSTER_ACCESS,
     ),
@@ -42,6 +42,8 @@ async def run(call: Call) -> int:
             return 0
         note(f"deleting NodePool {namespace}/{name}")
         if call.switch("wait"):
-            hint = f"{call.prog} get nodepools -n {namespace} shows it"
-            await wait_gone(client, "node pool", namespace, name, call.seconds("timeout"), hint)
+            again = f"{call.prog} wait nodepool {name} -n {namespace} --for deleted goes on waiting"
+            hint = f"{call.prog} get nodepools -n {namespace} shows it; {again}"
+            seconds = call.seconds("timeout")
+            await wait_gone(client, "node pool", namespace, name, seconds, hint=hint, again=again)
     return 0

@@ -12,8 +12,8 @@ from hcp.cli.cluster import connect
 from hcp.cli.collect import Collector
 from hcp.cli.command import Call
 from hcp.cli.kubeconfigs import find_cluster, from_secret
+from hcp.cli.pools import pools_of
 from hcp.cli.terminal import note, warn
-from hcp.cli.waiting import pools_of
 from hcp.errors import HcpError
 from hcp.kube import Client, ClusterConfig
 from hcp.kube.resources import CRDS, NAMESPACES, NODES, PVS, SECRETS, STORAGECLASSES

@@ -78,8 +78,10 @@ def hindrances(obj: Object) -> list[Object]:
 
 
 def explain(item: Object) -> str:
-    """`Reason: message` of a condition, as far as it has them."""
+    """`Reason: message` of a condition, as far as it has them; the reason of things that are well says nothing."""
     reason, message = str(item.get("reason") or ""), str(item.get("message") or "").strip()
+    if reason == c.AS_EXPECTED and message:
+        return message
     return f"{reason}: {message}" if reason and message else reason or message or "no reason given"
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from hcp.cli import tree, values
+from hcp.cli.command import Flag
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from hcp.cli.command import Command, Flag
+    from hcp.cli.command import Command
 
 WIDTH = 110
 METAVARS = {
@@ -23,8 +24,9 @@ ROOT = {
     "hcp": "Hosted Kubernetes control planes with KubeVirt workers.",
     "hypershift": "Hosted Kubernetes control planes with KubeVirt workers; this name has hypershift's defaults.",
 }
+HELP = Flag("help", "bool", False, "show this help", short="h")
 START = (
-    ("Try it on this machine", "{prog} local up"),
+    ("Try it on this machine", "sudo {prog} demo"),
     ("Make a hosted cluster with two workers", "{prog} create cluster kubevirt --name demo --node-pool-replicas 2"
      " --pull-secret ps.json --wait"),
     ("See how it is doing", "{prog} status demo"),
@@ -62,7 +64,7 @@ def command_help(prog: str, command: Command) -> str:
     general = groups.pop("General", [])
     for title, flags in groups.items():
         lines += [f"{title} flags:" if title else "Flags:", *_flags(prog, flags), ""]
-    lines += ["General flags:", *_flags(prog, general), "  -h, --help  show this help", ""]
+    lines += ["General flags:", *_flags(prog, [*general, HELP]), ""]
     return "\n".join(lines)
 
 

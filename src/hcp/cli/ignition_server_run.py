@@ -9,6 +9,7 @@ COMMAND = Command(
     "Run the node bootstrap server (what its Deployment starts)",
     long="Hands node documents to booting VMs. It reads only Secrets of its own namespace and needs no restart for\n"
     "new documents, tokens or certificates.",
+    examples=(("On a developer's machine", "{prog} ignition-server run --kubeconfig kubeconfig.yaml"),),
     flags=(
         Flag("namespace", "string", "hypershift", "namespace that holds the documents"),
         Flag("port", "int", 9090, "port of the HTTPS server"),
@@ -23,7 +24,7 @@ async def run(call: Call) -> int | None:
     """Serve until the process is told to stop."""
     import logging
 
-    from hcp.cli.loop import until_stopped
+    from hcp.cli.serving import until_stopped
     from hcp.ignition.run import serve
     from hcp.kube import Client, load_config
 

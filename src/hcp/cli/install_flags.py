@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hcp.cli.command import Flag
 
-_WHAT = "What is installed"
+_WHAT = "Installation"
 _OPERATOR = "Operator"
 _OTHER = "Accepted without effect"
 

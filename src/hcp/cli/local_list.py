@@ -7,6 +7,7 @@ from hcp.cli.command import Call, Command, Flag
 COMMAND = Command(
     "local list",
     "List embedded clusters",
+    examples=(("With state and address", "{prog} local list"),),
     flags=(Flag("output", "string", "table", "how to print", short="o", choices=("table", "json", "name")),),
     handler="hcp.cli.local_list:run",
 )

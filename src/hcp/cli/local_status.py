@@ -8,6 +8,7 @@ from hcp.cli.local_common import NAME
 COMMAND = Command(
     "local status",
     "Show what runs in an embedded cluster and what is wrong",
+    examples=(("In a script", "{prog} local status -o json"),),
     long="Exit code 0 when everything is well, 1 when something is not.",
     flags=(NAME, Flag("output", "string", "table", "how to print", short="o", choices=("table", "json"))),
     handler="hcp.cli.local_status:run",

@@ -28,7 +28,7 @@ async def run(call: Call) -> int | None:
     """Work until the process is told to stop."""
     import os
 
-    from hcp.cli.loop import until_stopped
+    from hcp.cli.serving import until_stopped
     from hcp.kube import load_config
     from hcp.operator import support
     from hcp.operator.process import Operator, Options, inside_cluster

@@ -8,7 +8,7 @@ COMMAND = Command(
     "payload import",
     "Unpack artifacts built on another machine",
     long="Takes a file that `{prog} payload export` wrote. Every file is checked against its checksum first.",
-    examples=(("", "{prog} payload import payload.tar"),),
+    examples=(("On the other machine", "{prog} payload import payload.tar"),),
     args=(Arg("FILE", "file to read"),),
     handler="hcp.cli.payload_import:run",
 )

@@ -1,4 +1,4 @@
-"""Finding a node pool by name."""
+"""Finding node pools: one by its name, or all of a hosted cluster."""
 
 from __future__ import annotations
 
@@ -31,3 +31,8 @@ async def find_pool(client: Client, prog: str, namespace: str, name: str) -> dic
         hint=f"there are: {', '.join(sorted(others))}" if others else f"{prog} get nodepools -A lists all",
         exit_code=NOT_FOUND,
     )
+
+
+async def pools_of(client: Client, namespace: str, cluster: str) -> list[dict[str, Any]]:
+    found = await client.list(NODEPOOLS, namespace)
+    return [pool for pool in found if pool["spec"].get("clusterName") == cluster]

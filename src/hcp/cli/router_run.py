@@ -9,6 +9,9 @@ COMMAND = Command(
     "Run the router for Routes (what its Deployment starts)",
     long="Follows Routes and leads TLS connections by server name, and HTTP requests by host, to their pods.\n"
     "It drives HAProxy and changes its tables while it runs: no connection is cut by a change.",
+    examples=(
+        ("On a developer's machine", "{prog} router run --domain apps.example.com --kubeconfig kubeconfig.yaml"),
+    ),
     flags=(
         Flag("domain", "string", "", "apps domain of hosts it makes up (default: ingresses.config.openshift.io)"),
         Flag("http-port", "int", 8080, "port for plain HTTP"),
@@ -24,7 +27,7 @@ COMMAND = Command(
 
 async def run(call: Call) -> int | None:
     """Route until the process is told to stop."""
-    from hcp.cli.loop import until_stopped
+    from hcp.cli.serving import until_stopped
     from hcp.kube import Client, load_config
     from hcp.router.run import serve
     from hcp.runtime import setup_logging

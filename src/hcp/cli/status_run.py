@@ -11,9 +11,9 @@ from hcp.cli.cluster import connect
 from hcp.cli.command import Call
 from hcp.cli.kubeconfigs import find_cluster
 from hcp.cli.listing import if_served
+from hcp.cli.pools import pools_of
 from hcp.cli.status_text import screen
 from hcp.cli.table import show_data
-from hcp.cli.waiting import pools_of
 from hcp.kube import Client
 from hcp.kube.errors import Forbidden
 from hcp.kube.resources import DEPLOYMENTS, MACHINES, PODS, VMIS

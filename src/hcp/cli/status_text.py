@@ -23,7 +23,8 @@ def screen(data: Object) -> str:
         "paused": data["paused"],
     }
     lines += [f"  {name:<20} {value}" for name, value in facts.items() if value]
-    lines += _section("Conditions not as they should be", [_condition(item) for item in data["problems"]])
+    if data["problems"]:
+        lines += ["", "Conditions not as they should be", _conditions(data["problems"])]
     broken = [f"{pod['name']}: {pod['phase']} {pod['why']}".rstrip() for pod in data["pods"] if not pod["ready"]]
     lines += _section("Pods not ready", broken)
     lines += _pools(data["nodePools"])
@@ -54,6 +55,8 @@ def _version(data: Object) -> str:
 
 
 def _pods(data: Object) -> str:
+    if not data["pods"]:
+        return f"no pods seen in namespace {data['controlPlaneNamespace']}"
     ready = sum(pod["ready"] for pod in data["pods"])
     restarts = sum(pod["restarts"] for pod in data["pods"])
     again = f", {restarts} restarts" if restarts else ""
@@ -69,9 +72,11 @@ def _controllers(data: Object) -> str:
     return f"{parts} in namespace {found[0]['namespace']}, shared by all hosted clusters"
 
 
-def _condition(item: Object) -> str:
-    text = ": ".join(part for part in (item["reason"], item["message"]) if part)
-    return f"{item['type']}={item['status']}  {text}".rstrip()
+def _conditions(items: list[Object], pool: bool = False) -> str:
+    """The message comes last: it may be long, and the columns before it stay readable."""
+    keys = ("pool", "type", "status", "reason", "message") if pool else ("type", "status", "reason", "message")
+    header = [{"type": "CONDITION"}.get(key, key.upper()) for key in keys]
+    return table(header, [[" ".join(item[key].split()) for key in keys] for item in items], "  ")
 
 
 def _pools(pools: list[Object]) -> list[str]:
@@ -79,8 +84,9 @@ def _pools(pools: list[Object]) -> list[str]:
         return ["", "Node pools", "  none"]
     rows = [[p["name"], f"{p['nodes']} of {p['desired']}", p["version"], _ready(p)] for p in pools]
     lines = ["", "Node pools", table(["NAME", "NODES", "VERSION", "READY"], rows, "  ")]
-    for pool in pools:
-        lines += [f"    {pool['name']}: {_condition(item)}" for item in pool["problems"]]
+    problems = [{"pool": pool["name"], **item} for pool in pools for item in pool["problems"]]
+    if problems:
+        lines += ["", "Conditions of node pools not as they should be", _conditions(problems, pool=True)]
     return lines
 
 

@@ -10,16 +10,17 @@ from hcp.cli import health
 from hcp.cli.cluster import connect
 from hcp.cli.command import Call
 from hcp.cli.kubeconfigs import find_cluster
-from hcp.cli.pools import find_pool
+from hcp.cli.pools import find_pool, pools_of
 from hcp.cli.release_default import default_release
 from hcp.cli.skew import check_skew, release_version
 from hcp.cli.terminal import warn
-from hcp.cli.waiting import pools_of, wait_cluster, wait_pool
+from hcp.cli.waiting import wait_cluster, wait_pool
 from hcp.errors import HcpError
 from hcp.kube import Client, Resource
 from hcp.kube.resources import HOSTEDCLUSTERS, NODEPOOLS
 
 Object = dict[str, Any]
+AGAIN = "the upgrade goes on by itself; run the same command again to go on waiting"
 
 
 async def cluster(call: Call) -> int:
@@ -33,7 +34,7 @@ async def cluster(call: Call) -> int:
         image = call.text("release-image") or await default_release(client)
         await _move(client, HOSTEDCLUSTERS, found, image)
         if call.switch("wait"):
-            await wait_cluster(client, call.prog, namespace, name, limit, with_nodes=False, image=image)
+            await wait_cluster(client, call.prog, namespace, name, limit, with_nodes=False, image=image, again=AGAIN)
         if call.switch("node-pools"):
             pools = await pools_of(client, namespace, name)
             for pool in pools:
@@ -42,7 +43,8 @@ async def cluster(call: Call) -> int:
                 for pool in pools:
                     left = max(end - clock(), 0.001) if limit else 0
                     version = await _version_of(client, found, image)
-                    await wait_pool(client, call.prog, namespace, pool["metadata"]["name"], left, version=version)
+                    called = pool["metadata"]["name"]
+                    await wait_pool(client, call.prog, namespace, called, left, version=version, again=AGAIN)
     return 0
 
 
@@ -59,7 +61,8 @@ async def nodepool(call: Call) -> int:
         await _move(client, NODEPOOLS, pool, image)
         if call.switch("wait"):
             version = await _version_of(client, owner, image)
-            await wait_pool(client, call.prog, namespace, name, call.seconds("timeout"), version=version)
+            seconds = call.seconds("timeout")
+            await wait_pool(client, call.prog, namespace, name, seconds, version=version, again=AGAIN)
     return 0
 
 

@@ -35,8 +35,9 @@ async def run(call: Call) -> int:
     namespace, name, seconds = call.text("namespace"), call.arg("NAME"), call.seconds("timeout")
     async with connect(call) as client:
         if call.text("for") == "deleted":
-            hint = f"{call.prog} status {name} -n {namespace} shows what holds it"
-            await wait_gone(client, "hosted cluster", namespace, name, seconds, hint)
+            again = f"{call.prog} wait cluster {name} -n {namespace} --for deleted goes on waiting"
+            hint = f"{call.prog} status {name} -n {namespace} shows what holds it; {again}"
+            await wait_gone(client, "hosted cluster", namespace, name, seconds, hint=hint, again=again)
             return 0
         await find_cluster(client, call.prog, namespace, name)
         await wait_cluster(client, call.prog, namespace, name, seconds, with_nodes=not call.switch("control-plane"))

@@ -30,8 +30,9 @@ async def run(call: Call) -> int:
     namespace, name, seconds = call.text("namespace"), call.arg("NAME"), call.seconds("timeout")
     async with connect(call) as client:
         if call.text("for") == "deleted":
-            hint = f"{call.prog} get nodepools -n {namespace} shows it"
-            await wait_gone(client, "node pool", namespace, name, seconds, hint)
+            again = f"{call.prog} wait nodepool {name} -n {namespace} --for deleted goes on waiting"
+            hint = f"{call.prog} get nodepools -n {namespace} shows it; {again}"
+            await wait_gone(client, "node pool", namespace, name, seconds, hint=hint, again=again)
             return 0
         await find_pool(client, call.prog, namespace, name)
         await wait_pool(client, call.prog, namespace, name, seconds)

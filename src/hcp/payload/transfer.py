@@ -61,13 +61,18 @@ def import_file(store: Store, registry: Registry, source: Path) -> tuple[list[st
 def _unpack(source: Path, staging: Path) -> None:
     try:
         with tarfile.open(source) as archive:
+            # Python learned this filter with 3.11.4; Debian 12 has an older one, so the checks below do without it.
+            archive.extraction_filter = getattr(tarfile, "tar_filter", lambda member, _: member)
             for member in archive:
                 # Images on one base share its blob by a hard link, here as in the cache.
                 paths = [PurePosixPath(name) for name in (member.name, member.linkname if member.islnk() else "")]
                 outside = any(path.is_absolute() or ".." in path.parts for path in paths)
-                if outside or not (member.isdir() or member.isreg() or member.issym() or member.islnk()):
+                through_link = not (staging / member.name).parent.resolve().is_relative_to(staging.resolve())
+                known = member.isdir() or member.isreg() or member.issym() or member.islnk()
+                if outside or through_link or not known:
                     raise HcpError(f"{source} holds {member.name}, which no exported file has")
-                archive.extract(member, staging, filter="tar")
+                member.mode &= 0o755
+                archive.extract(member, staging)
     except FileNotFoundError as error:
         raise HcpError(f"There is no file {source}") from error
     except (tarfile.TarError, OSError) as error:

@@ -158,10 +158,18 @@ def test_the_screen_has_everything() -> None:
         "https://10.0.0.1:6443",
         "0 of 1 pods ready in namespace clusters-demo, 2 restarts",
         "cluster-api 1/1 in namespace hypershift",
-        "EtcdAvailable=False  EtcdWaitingForQuorum: 0 of 1",
+        "  EtcdAvailable   False    EtcdWaitingForQuorum   0 of 1\n",
+        "  demo   EtcdAvailable   False    EtcdWaitingForQuorum   0 of 1\n",
         "etcd-0: Pending Unschedulable: no disk",
         "1 of 2",
         "Provisioning",
         "Waiting for",
     ):
         assert words in text, words
+    assert "no pods seen in namespace clusters-demo" in screen({**data, "pods": []})
+
+
+def test_the_reason_of_what_is_well_is_not_repeated() -> None:
+    assert health.explain({"reason": "AsExpected", "message": "1 of 2 machines"}) == "1 of 2 machines"
+    assert health.explain({"reason": "AsExpected", "message": ""}) == "AsExpected"
+    assert health.explain({"reason": "NoDisk", "message": "full"}) == "NoDisk: full"

@@ -2,26 +2,56 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import pty
 import subprocess
 import sys
+from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 
 from hcp.cli.progress import wait_until
+from hcp.cli.sight import Sight
 from hcp.errors import HcpError
+from hcp.kube import Client
 from hcp.kube.errors import Forbidden, unreachable
+from hcp.kube.resources import NODEPOOLS
 
+NOBODY = cast(Client, None)
 STEPS = """
 import asyncio
 from hcp.cli.progress import wait_until
 texts = ["etcd waits", "etcd waits", "nodes 0 of 2", "nodes 2 of 2"]
-async def look():
+class Steps:
+    known, trouble = True, None
+    async def follow(self, client, tell):
+        while True:
+            tell()
+            await asyncio.sleep(0.01)
+def judge():
     text = texts.pop(0)
     return not texts, text
-asyncio.run(wait_until(look, late="late", seconds=30, hint="", period=0.01))
+asyncio.run(wait_until(None, [Steps()], judge, late="late", seconds=30, hint="", again=""))
 """
+
+
+class Told(Sight):
+    """A sight whose news come from the test; each step is an error, or nothing for a change."""
+
+    def __init__(self, *steps: Any) -> None:
+        super().__init__(NODEPOOLS, "a")
+        self.steps = list(steps)
+
+    async def follow(self, client: Client, tell: Callable[[], None]) -> None:
+        for step in self.steps:
+            if isinstance(step, Forbidden):
+                raise step
+            self.known, self.trouble = True, step
+            tell()
+            await asyncio.sleep(0.01)
+        await asyncio.Event().wait()
 
 
 def test_plain_lines_when_not_a_terminal() -> None:
@@ -51,31 +81,67 @@ def test_one_living_line_on_a_terminal() -> None:
 
 
 async def test_the_error_says_what_was_last_seen() -> None:
-    async def look() -> tuple[bool, str]:
-        return False, "etcd waits (no disk)"
-
     with pytest.raises(HcpError) as caught:
-        await wait_until(look, late="cluster a/b is not ready", seconds=0.05, hint="look there", period=0.01)
+        await wait_until(
+            NOBODY,
+            [Told(None)],
+            lambda: (False, "etcd waits (no disk)"),
+            late="cluster a/b is not ready",
+            seconds=0.05,
+            hint="look there",
+            again="",
+        )
     assert str(caught.value) == "cluster a/b is not ready after 0.05 s: etcd waits (no disk)"
     assert caught.value.exit_code == 3
 
 
-async def test_a_server_that_is_away_is_waited_out() -> None:
-    answers = [unreachable("https://x", "refused"), None]
+async def test_a_server_that_is_away_is_waited_out(capsys: pytest.CaptureFixture[str]) -> None:
+    answers = ["etcd waits", "there"]
 
-    async def look() -> tuple[bool, str]:
-        error = answers.pop(0)
-        if error:
-            raise error
-        return True, "there"
+    def judge() -> tuple[bool, str]:
+        text = answers.pop(0)
+        return not answers, text
 
-    await wait_until(look, late="late", seconds=5, hint="", period=0.01)
-    assert answers == []
+    sight = Told(None, unreachable("https://x", "refused"), None)
+    await wait_until(NOBODY, [sight], judge, late="late", seconds=5, hint="", again="")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "etcd waits"
+    assert lines[1].startswith("no answer from the management cluster (The API server https://x cannot be reached")
+    assert lines[1].endswith("; last seen: etcd waits")
+    assert lines[2] == "there"
 
 
-async def test_other_errors_end_the_wait() -> None:
-    async def look() -> tuple[bool, str]:
-        raise Forbidden("no")
+async def test_a_timeout_while_the_server_is_away_still_says_what_was_stuck() -> None:
+    sight = Told(None, unreachable("https://x", "refused"))
+    with pytest.raises(HcpError, match=r"cannot be reached: refused\); last seen: etcd waits"):
+        await wait_until(NOBODY, [sight], lambda: (False, "etcd waits"), late="l", seconds=0.1, hint="", again="")
 
+
+async def test_a_refusal_ends_the_wait() -> None:
     with pytest.raises(Forbidden):
-        await wait_until(look, late="late", seconds=5, hint="", period=0.01)
+        await wait_until(
+            NOBODY, [Told(Forbidden("no"))], lambda: (True, "x"), late="late", seconds=5, hint="", again=""
+        )
+
+
+async def test_ctrl_c_says_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> None:
+    waiting = asyncio.ensure_future(
+        wait_until(
+            NOBODY,
+            [Told(None)],
+            lambda: (False, "etcd waits"),
+            late="cluster a/b is not ready",
+            seconds=5,
+            hint="",
+            again="hcp wait cluster b -n a goes on waiting",
+        )
+    )
+    await asyncio.sleep(0.05)
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    assert capsys.readouterr().err.splitlines() == [
+        "etcd waits",
+        "Stopped waiting: cluster a/b is not ready yet",
+        "Hint: hcp wait cluster b -n a goes on waiting",
+    ]

@@ -93,6 +93,7 @@ CASES = [
     ("infra-id", "Not_Valid", "RFC1123"),
     ("ssh-key", "/nowhere", "readable file"),
     ("pull-secret", "/nowhere", "readable file"),
+    ("pull-secret", "/", "readable file"),
     ("additional-trust-bundle", "/nowhere", "readable file"),
     ("image-content-sources", "/nowhere", "readable file"),
 ]
@@ -132,6 +133,18 @@ def test_flags_that_do_not_go_together(tmp_path: Path, flags: list[str], words: 
     result = render(tmp_path, *flags)
     assert result.code == 1
     assert words in result.err
+
+
+def test_the_other_name_needs_a_pull_secret_too() -> None:
+    result = run("create", "cluster", "kubevirt", "--name=demo", "--render", prog="hypershift")
+    assert result.code == 1
+    assert "--pull-secret" in result.err
+
+
+def test_words_that_mean_nothing_are_refused(tmp_path: Path) -> None:
+    result = render(tmp_path, "extra")
+    assert result.code == 1
+    assert 'unexpected argument "extra"' in result.err
 
 
 def test_api_server_address_needs_node_ports(tmp_path: Path) -> None:

@@ -85,6 +85,27 @@ def test_help_of_every_command_names_every_flag(prog: str) -> None:
                 assert f"--{flag.name}" in result.out, path
 
 
+def test_every_command_has_examples_that_name_it() -> None:
+    for path in tree.COMMANDS:
+        command = load(path)
+        assert command.examples, path
+        for title, text in command.examples:
+            assert title, path
+            assert f"{{prog}} {path}" in text, path
+
+
+def test_help_is_aligned() -> None:
+    shown = run("wait", "cluster", "--help").out.splitlines()
+    general = shown[shown.index("General flags:") + 1 :]
+    assert general[0].index("say more") == general[1].index("show this help")
+
+
+def test_charts_are_not_written() -> None:
+    result = run("install", "helm")
+    assert result.code == 1
+    assert 'unexpected argument "helm"' in result.err
+
+
 def test_errors_are_printed_once_on_stderr() -> None:
     result = run("create", "cluster", "kubevirt")
     assert result.code == 1

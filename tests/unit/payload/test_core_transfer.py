@@ -63,6 +63,22 @@ def test_a_file_that_points_outside_is_refused(other: Workshop, tmp_path: Path) 
         import_file(other.store, other.registry, tmp_path / "f")
 
 
+@pytest.mark.parametrize("filters", [True, False], ids=["new Python", "Python before 3.11.4"])
+def test_a_link_does_not_lead_outside(
+    other: Workshop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, filters: bool
+) -> None:
+    if not filters:
+        monkeypatch.delattr(tarfile, "tar_filter", raising=False)
+    link = tarfile.TarInfo("tool")
+    link.type, link.linkname = tarfile.SYMTYPE, str(tmp_path)
+    with tarfile.open(tmp_path / "f", "w") as archive:
+        archive.addfile(link)
+        archive.addfile(tarfile.TarInfo("tool/escaped"), io.BytesIO())
+    with pytest.raises(HcpError):
+        import_file(other.store, other.registry, tmp_path / "f")
+    assert not (tmp_path / "escaped").exists()
+
+
 @pytest.mark.parametrize("content", [None, b"text", b""])
 def test_something_else_is_not_imported(other: Workshop, tmp_path: Path, content: bytes | None) -> None:
     if content is not None:
