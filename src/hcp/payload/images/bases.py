@@ -54,12 +54,16 @@ def _tests_only(layer: Layer) -> None:
     _only(layer, *_TEST_PROGRAMS)
     layer.file("etc/nsswitch.conf", "hosts: files dns\n")
     for name in BUSYBOX:
-        if f"bin/{name}" not in layer.entries and name not in ("nc", "nslookup"):
+        if f"bin/{name}" not in layer.entries and name not in ("nc", "nslookup", "sh"):
             layer.symlink(f"bin/{name}", "busybox")
     layer.symlink("bin/nc", "nc.openbsd")
+    layer.symlink("bin/sh", "dash")  # busybox's own shell takes its own nc, whatever the path says
 
 
-_TEST_PROGRAMS = ("bin/busybox", "bin/ip", "bin/ss", "bin/nc.openbsd", "usr/bin/curl", "usr/bin/dig", "usr/bin/getent")
+_TEST_PROGRAMS = (
+    *("bin/busybox", "bin/dash", "bin/ip", "bin/ss", "bin/nc.openbsd"),
+    *("usr/bin/curl", "usr/bin/dig", "usr/bin/getent"),
+)
 _NET_PROGRAMS = (
     "bin/busybox",
     "bin/ip",
@@ -157,10 +161,11 @@ CDI = RootFs(
 TESTS = RootFs(
     "tests",
     "bookworm",
-    ("busybox-static", "bind9-dnsutils", "curl", "netcat-openbsd", "iproute2", "libc-bin"),
+    ("busybox-static", "dash", "bind9-dnsutils", "curl", "netcat-openbsd", "iproute2", "libc-bin"),
     variant="extract",
     drop=_NO_LIBRARIES,
     finish=_tests_only,
+    revision=2,
 )
 ALL = {
     NET: "iptables, nftables, conntrack, ipset and a shell",
