@@ -28,6 +28,7 @@ class Progress:
         self._started = time.monotonic()
 
     def show(self, text: str) -> None:
+        text = "; ".join(filter(None, map(str.strip, text.splitlines())))  # a living line is one line
         if self.live:
             width = shutil.get_terminal_size().columns - 1
             line = f"[{int(time.monotonic() - self._started):4}s] {text}"

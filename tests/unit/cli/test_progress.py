@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import pytest
 
-from hcp.cli.progress import wait_until
+from hcp.cli.progress import Progress, wait_until
 from hcp.cli.sight import Sight
 from hcp.errors import HcpError
 from hcp.kube import Client
@@ -145,3 +145,8 @@ async def test_ctrl_c_says_how_to_go_on(capsys: pytest.CaptureFixture[str]) -> N
         "Stopped waiting: cluster a/b is not ready yet",
         "Hint: hcp wait cluster b -n a goes on waiting",
     ]
+
+
+def test_a_message_of_several_lines_is_shown_in_one(capsys: pytest.CaptureFixture[str]) -> None:
+    Progress().show("0 of 2 nodes (2 of 2 machines are not ready\nMachine a: Booting)")
+    assert capsys.readouterr().err == "0 of 2 nodes (2 of 2 machines are not ready; Machine a: Booting)\n"
