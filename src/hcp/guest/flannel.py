@@ -52,18 +52,18 @@ def _network(g: GuestParams) -> Manifest:
 
 def _daemon_set(g: GuestParams, image: str, config_hash: str) -> Manifest:
     host, port = g.api_address
-    mounts = {"run": "/run/flannel", "cni": "/etc/cni/net.d"}
+    # The configuration for the node's plugins is written once the node has its subnet, by a process beside flanneld: a
+    # container of its own would take an emulated CPU ten seconds more. The plugins themselves are on the node's disk.
+    start = (
+        "install-cni config /etc/cni/net.d & "
+        "exec flanneld --ip-masq --kube-subnet-mgr --net-config-path=/etc/kube-flannel/net-conf.json "
+        "--iptables-resync=60"  # every 5 s is the default and costs an emulated CPU a tenth of its time
+    )
     flanneld = {
         "name": "kube-flannel",
         "image": image,
         "imagePullPolicy": "IfNotPresent",
-        "command": [
-            "flanneld",
-            "--ip-masq",
-            "--kube-subnet-mgr",
-            "--net-config-path=/etc/kube-flannel/net-conf.json",
-            "--iptables-resync=60",  # every 5 s is the default and costs an emulated CPU a tenth of its time
-        ],
+        "command": ["sh", "-c", start],
         "env": [
             {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
             {"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
@@ -74,37 +74,18 @@ def _daemon_set(g: GuestParams, image: str, config_hash: str) -> Manifest:
         "resources": {"requests": {"cpu": "10m", "memory": "40Mi"}},
         "securityContext": {"privileged": False, "capabilities": {"add": ["NET_ADMIN", "NET_RAW"]}},
         "volumeMounts": [
-            {"name": "run", "mountPath": mounts["run"]},
+            {"name": "run", "mountPath": "/run/flannel"},
+            {"name": "cni", "mountPath": "/etc/cni/net.d"},
             {"name": "config", "mountPath": "/etc/kube-flannel", "readOnly": True},
             {"name": "xtables-lock", "mountPath": "/run/xtables.lock"},
         ],
     }
-    writer = {
-        "name": "cni-config",
-        "image": image,
-        "imagePullPolicy": "IfNotPresent",
-        "command": ["install-cni", "watch", mounts["cni"]],
-        "resources": {"requests": {"cpu": "1m", "memory": "5Mi"}},
-        "volumeMounts": [
-            {"name": "run", "mountPath": mounts["run"], "readOnly": True},
-            {"name": "cni", "mountPath": mounts["cni"]},
-        ],
-    }
-    plugins = {
-        "name": "cni-plugins",
-        "image": image,
-        "imagePullPolicy": "IfNotPresent",
-        "command": ["install-cni", "plugins", "/host/opt/cni/bin"],
-        "volumeMounts": [{"name": "plugins", "mountPath": "/host/opt/cni/bin"}],
-    }
     pod = {
         "serviceAccountName": NAME,
-        "initContainers": [plugins],
-        "containers": [flanneld, writer],
+        "containers": [flanneld],
         "volumes": [
             host_path("run", "/run/flannel"),
             host_path("cni", "/etc/cni/net.d"),
-            host_path("plugins", "/opt/cni/bin"),
             host_path("xtables-lock", "/run/xtables.lock", "FileOrCreate"),
             {"name": "config", "configMap": {"name": NAME}},
         ],

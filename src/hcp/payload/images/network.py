@@ -26,16 +26,13 @@ def network_images() -> list[Image]:
         Image(
             "flannel",
             version_of("flannel"),
-            (
-                *binaries("flannel", "flanneld"),
-                *binaries("cni-plugins", "bridge", "host-local", "loopback", "portmap", folder="/usr/lib/cni/"),
-            ),
+            binaries("flannel", "flanneld"),
             entrypoint=("flanneld",),
             base=net,
             user="0",
             scripts={"/usr/local/bin/install-cni": (recipe_dir("image-flannel") / "install-cni").read_text()},
             links={"/opt/bin/flanneld": "/usr/local/bin/flanneld"},
-            summary="flanneld, and install-cni for the node's CNI plugins and configuration",
+            summary="flanneld, and install-cni for the node's CNI configuration",
         ),
         Image(
             "kube-router",
