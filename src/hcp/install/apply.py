@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
+from contextlib import aclosing
 from typing import Any
 
 from hcp.api import names
@@ -13,7 +14,8 @@ from hcp.install import manifests, operator
 from hcp.install.options import Options
 from hcp.kube import Client
 from hcp.kube import resources as r
-from hcp.kube.errors import AlreadyExists, NotFound
+from hcp.kube.errors import AlreadyExists
+from hcp.kube.follow import follow
 from hcp.router import manifests as router
 
 Say = Callable[[str], None]
@@ -84,17 +86,21 @@ async def apply_crds(client: Client, crds: list[Object], say: Say, *, wait: bool
 
 
 async def wait_established(client: Client, wanted: Iterable[str]) -> None:
-    missing = list(wanted)
+    missing = set(wanted)
+
+    async def one(name: str) -> None:
+        async with aclosing(follow(client, r.CRDS, name)) as states:
+            async for crd in states:
+                if crd is not None and _true(crd, "Established"):
+                    missing.discard(name)
+                    return
+
     try:
         async with asyncio.timeout(CRDS_TIMEOUT):
-            while missing:
-                found = [await client.get(r.CRDS, name) for name in missing]
-                missing = [crd["metadata"]["name"] for crd in found if not _true(crd, "Established")]
-                if missing:
-                    await asyncio.sleep(0.1)
+            await asyncio.gather(*map(one, sorted(missing)))
     except TimeoutError:
         raise HcpError(
-            f"the API server does not serve {', '.join(missing)} yet",
+            f"the API server does not serve {', '.join(sorted(missing))} yet",
             hint="look at the conditions with kubectl describe crd, then run it again",
             exit_code=WAIT_TIMEOUT_CODE,
         ) from None
@@ -119,9 +125,13 @@ async def wait_available(client: Client, options: Options, seconds: float, say: 
     """Wait for the operator's Deployment; when it does not come up, say what its pods say."""
     told = ""
     try:
-        async with asyncio.timeout(seconds):
-            while True:
-                found = await client.get(r.DEPLOYMENTS, operator.NAME, options.namespace)
+        async with (
+            asyncio.timeout(seconds),
+            aclosing(follow(client, r.DEPLOYMENTS, operator.NAME, options.namespace)) as states,
+        ):
+            async for found in states:
+                if found is None:
+                    continue
                 status = found.get("status") or {}
                 seen = status.get("observedGeneration", 0) >= found["metadata"].get("generation", 0)
                 ready, want = status.get("updatedReplicas", 0), found["spec"].get("replicas", 1)
@@ -131,7 +141,6 @@ async def wait_available(client: Client, options: Options, seconds: float, say: 
                 if line != told:
                     say(line)
                     told = line
-                await asyncio.sleep(0.5)
     except TimeoutError:
         raise HcpError(
             f"the operator is not available after {seconds:.0f} s",
@@ -161,12 +170,10 @@ def _true(obj: Object, condition: str) -> bool:
 async def gone(client: Client, res: r.Resource, name: str, namespace: str | None, seconds: float) -> bool:
     """Whether an object has disappeared within the time."""
     try:
-        async with asyncio.timeout(seconds):
-            while True:
-                try:
-                    await client.get(res, name, namespace)
-                except NotFound:
+        async with asyncio.timeout(seconds), aclosing(follow(client, res, name, namespace)) as states:
+            async for found in states:
+                if found is None:
                     return True
-                await asyncio.sleep(0.2)
     except TimeoutError:
-        return False
+        pass
+    return False

@@ -8,12 +8,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
+from contextlib import aclosing
 from typing import Any
 
 from hcp.api import names
 from hcp.controlplane.meta import digest, secret_data
 from hcp.kube import Client
 from hcp.kube.errors import AlreadyExists
+from hcp.kube.follow import follow
 from hcp.kube.resources import CRDS, SECRETS
 from hcp.operator.support import Support
 from hcp.pki import issue, new_ca
@@ -140,14 +142,15 @@ async def ensure_definitions(client: Client, support: Support) -> bool:
 
     made = await asyncio.gather(*(one(w) for w in mine))
     async with asyncio.timeout(ESTABLISH_TIMEOUT):
-        await asyncio.gather(*(_established(client, m) for m in made))
+        await asyncio.gather(*(_established(client, m["metadata"]["name"]) for m in made))
     return True
 
 
-async def _established(client: Client, crd: Object) -> None:
-    while not is_true((crd.get("status") or {}).get("conditions"), "Established"):
-        await asyncio.sleep(0.1)
-        crd = await client.get(CRDS, crd["metadata"]["name"])
+async def _established(client: Client, name: str) -> None:
+    async with aclosing(follow(client, CRDS, name)) as states:
+        async for crd in states:
+            if crd is not None and is_true((crd.get("status") or {}).get("conditions"), "Established"):
+                return
 
 
 def _stale(live: Object | None, wanted: Object) -> bool:

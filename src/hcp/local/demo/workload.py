@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import aclosing
 from pathlib import Path
 from typing import Any
 
@@ -80,12 +81,14 @@ async def _image(client: Any) -> str:
 
 async def _address(client: Any) -> str:
     from hcp.kube import resources as r
+    from hcp.kube.follow import follow
 
-    async for _, service in client.watch(r.SERVICES, ns="default", fields=f"metadata.name={_NAME}"):
-        ingress = (service.get("status") or {}).get("loadBalancer", {}).get("ingress") or []
-        if ingress:
-            return str(ingress[0].get("ip") or ingress[0].get("hostname"))
-    raise HcpError("The hosted API server closed the connection while we waited for an address", hint="Run it again.")
+    async with aclosing(follow(client, r.SERVICES, _NAME, "default")) as states:
+        async for service in states:
+            ingress = ((service or {}).get("status") or {}).get("loadBalancer", {}).get("ingress") or []
+            if ingress:
+                return str(ingress[0].get("ip") or ingress[0].get("hostname"))
+    raise AssertionError("a followed object never ends")
 
 
 async def _answer(address: str) -> str:
