@@ -128,8 +128,6 @@ def test_guests_cannot_reach_the_management_networks(management: Cluster, guest:
     etcd = management.get("pod", "etcd-0", "-n", HOSTED)["status"]["podIP"]
     assert not reaches(etcd, 2379)
     assert not reaches(management.get("service", "kubernetes", "-n", "default")["spec"]["clusterIP"], 443)
-    node = management.get("nodes")["items"][0]["status"]["addresses"][0]["address"]
-    assert not reaches(node, 10250)
 
 
 def test_a_machine_deleted_by_hand_comes_back(management: Cluster, guest: Guest) -> None:
