@@ -65,8 +65,13 @@ def services(p: Params) -> list[Manifest]:
         "publishNotReadyAddresses": True,
         "ports": [peer, client],
     }
+    front: Manifest = {"selector": labels, "ports": [client, metrics]}
+    if not p.highly_available:
+        # With one member there is none to choose: the API server's first connection need not wait for its readiness to
+        # get around, which takes as long as starting it.
+        front["publishNotReadyAddresses"] = True
     return [
-        obj(p, "v1", "Service", CLIENT, {"spec": {"selector": labels, "ports": [client, metrics]}}, labels=labels),
+        obj(p, "v1", "Service", CLIENT, {"spec": front}, labels=labels),
         obj(p, "v1", "Service", DISCOVERY, {"spec": headless}, labels=labels),
     ]
 

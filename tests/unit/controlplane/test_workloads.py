@@ -6,6 +6,7 @@ import pytest
 from tests.unit.controlplane.sample import params, secrets_and_config_maps, workloads
 
 from hcp.api import names
+from hcp.controlplane import etcd
 from hcp.controlplane.meta import CONFIG_HASH
 from hcp.errors import HcpError
 
@@ -122,3 +123,10 @@ def test_etcd_keeps_its_volume() -> None:
     claim = stateful["volumeClaimTemplates"][0]["spec"]
     assert claim["storageClassName"] == "fast"
     assert claim["resources"]["requests"]["storage"] == "3Gi"
+
+
+def test_only_the_members_of_a_quorum_have_to_be_ready_to_be_asked() -> None:
+    for available, early in ((False, True), (True, False)):
+        [client, discovery] = etcd.services(params(highly_available=available))
+        assert client["spec"].get("publishNotReadyAddresses", False) is early
+        assert discovery["spec"]["publishNotReadyAddresses"] is True
