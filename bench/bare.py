@@ -143,8 +143,8 @@ def pss(pid: int) -> float:
 async def pairs_at_once(count: int, bin_dir: Path | None) -> list[float]:
     """Seconds until /readyz of pairs that all start together; all run until the last is ready, as hosted ones do.
 
-    Their memory is not looked at, so they need no files of their own: gigabytes on their way to the disk would slow what
-    is measured next.
+    Their memory is not looked at, so they need no files of their own: gigabytes on their way to the disk would slow
+    what is measured next.
     """
     pairs = [Bare(bin_dir, own_files=False) for _ in range(count)]
     try:
