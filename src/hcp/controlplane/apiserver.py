@@ -142,7 +142,7 @@ def _environment(p: Params) -> dict[str, str]:
 
 
 def deployment(p: Params, config_hash: str) -> Manifest:
-    size = ("200m", "512Mi") if p.highly_available else ("20m", "224Mi")
+    size = ("200m", "512Mi") if p.highly_available else ("14m", "224Mi")
     mounts = {name: f"{ROOT}/{directory}" for name, directory in {**SECRETS, **CONFIG_MAPS}.items()}
     main = container(
         COMPONENT,

@@ -19,7 +19,7 @@ CONTROLLER = controllers.Controller(
         "sa-signing-key": "sa",
     },
     config_maps={"root-ca": "root-ca"},
-    size=("5m", "56Mi"),
+    size=("3m", "56Mi"),
     size_highly_available=("50m", "128Mi"),
     liveness_period=30,
     liveness_failures=6,

@@ -78,7 +78,7 @@ def services(p: Params) -> list[Manifest]:
 
 def stateful_set(p: Params, config_hash: str) -> Manifest:
     labels = component_labels(p, COMPONENT)
-    size = ("100m", "256Mi") if p.highly_available else ("10m", "64Mi")
+    size = ("100m", "256Mi") if p.highly_available else ("6m", "64Mi")
     main = container(
         COMPONENT,
         p.image(COMPONENT),

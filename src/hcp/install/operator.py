@@ -51,7 +51,8 @@ def deployment(options: Options) -> Object:
         "ports": [{"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"}],
         "readinessProbe": http_probe("/readyz", "metrics", periodSeconds=2, timeoutSeconds=5),
         "livenessProbe": http_probe("/healthz", "metrics", periodSeconds=20, failureThreshold=6, timeoutSeconds=10),
-        "resources": {"requests": {"cpu": "10m", "memory": "150Mi"}},
+        # When many clusters start at once their pods want every core; whoever makes the rest of them must get its turn.
+        "resources": {"requests": {"cpu": "200m", "memory": "150Mi"}},
         "securityContext": container_security(),
         "volumeMounts": mounts,
     }
