@@ -138,6 +138,9 @@ def kubelet(spec: Spec, layout: Layout) -> dict[str, Any]:
         "serializeImagePulls": False,
         "maxParallelImagePulls": 4,
         "registryPullQPS": 0,
+        # When many control planes start at once, failed startup probes alone would be hundreds of writes a second.
+        "eventRecordQPS": 10,
+        "eventBurst": 50,
         "kubeAPIQPS": 200,
         "kubeAPIBurst": 400,
         # A quota makes a disk look full long before it is; the defaults would then evict pods and delete images.
