@@ -16,6 +16,7 @@ from hcp.controlplane.pod import (
     requests,
     rolling,
     secret_volume,
+    steady_period,
     template,
 )
 
@@ -154,7 +155,7 @@ def deployment(p: Params, config_hash: str) -> Manifest:
         writable=["audit-logs", "konnectivity-uds", "tmp"],
         env=_environment(p),
         startupProbe=http_probe("/readyz", "client", failures=300, timeout=2),
-        readinessProbe=http_probe("/readyz", "client", failures=5, timeout=5),
+        readinessProbe=http_probe("/readyz", "client", period=steady_period(p), failures=3, timeout=5),
         livenessProbe=http_probe("/livez?exclude=etcd", "client", period=30, failures=6, timeout=15),
     )
     containers = [main]

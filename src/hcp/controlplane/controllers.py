@@ -48,7 +48,7 @@ def deployment(p: Params, what: Controller, arguments: Sequence[str], config_has
         mounts={name: f"{ROOT}/{directory}" for name, directory in {**what.secrets, **what.config_maps}.items()},
         env={"GOGC": "50"},
         startupProbe=http_probe(what.health, "client", failures=300),
-        readinessProbe=http_probe(what.health, "client", period=5, timeout=5),
+        readinessProbe=http_probe(what.health, "client", period=10, timeout=5),
         livenessProbe=liveness,
     )
     volumes = [*(secret_volume(n, n) for n in what.secrets), *(config_volume(n, n) for n in what.config_maps)]

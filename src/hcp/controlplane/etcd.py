@@ -5,7 +5,7 @@ from __future__ import annotations
 from hcp.api import names
 from hcp.controlplane.meta import LABEL_MANAGED_BY, MANAGER, component_labels, obj
 from hcp.controlplane.params import Manifest, Params
-from hcp.controlplane.pod import Pod, container, http_probe, requests, secret_volume, template
+from hcp.controlplane.pod import Pod, container, http_probe, requests, secret_volume, steady_period, template
 
 COMPONENT = "etcd"
 DISCOVERY = "etcd-discovery"
@@ -93,7 +93,7 @@ def stateful_set(p: Params, config_hash: str) -> Manifest:
             "GOGC": "50",
         },
         startupProbe=http_probe("/readyz", "metrics", scheme="HTTP", failures=300),
-        readinessProbe=http_probe("/readyz", "metrics", scheme="HTTP", failures=5, timeout=5),
+        readinessProbe=http_probe("/readyz", "metrics", scheme="HTTP", period=steady_period(p), failures=3, timeout=5),
         livenessProbe=http_probe("/livez", "metrics", scheme="HTTP", period=10, failures=6, timeout=10),
     )
     claim: Manifest = {

@@ -35,7 +35,7 @@ def test_every_pod_meets_restricted_pod_security(p: Any) -> None:
 
 
 @pytest.mark.parametrize("p", KINDS)
-def test_startup_and_readiness_are_asked_every_second_where_it_counts(p: Any) -> None:
+def test_startup_is_asked_every_second(p: Any) -> None:
     for name, template in pods(p):
         for container in template["spec"]["containers"]:
             assert container["startupProbe"]["periodSeconds"] == 1, name
