@@ -11,6 +11,7 @@ from hcp.hostedcluster.hosted_api import HostedApi
 from hcp.hostedcluster.phase_observe import IGNITION
 from hcp.hostedcluster.reconcile import Reconciler
 from hcp.hostedcluster.releases import Releases
+from hcp.hostedcluster.turns import Turns
 from hcp.kube import resources as k
 from hcp.release import Release
 from hcp.runtime.context import OperatorContext
@@ -34,7 +35,7 @@ class HostedClusters:
         self._releases = Releases(self.cache)
         self._api = HostedApi(ctx, self._changed)
         self._controller = Controller("hostedcluster", self._reconcile, workers=WORKERS, max_delay=10.0)
-        self._reconciler = Reconciler(ctx, self.cache, self._releases, self._api)
+        self._reconciler = Reconciler(ctx, self.cache, self._releases, self._api, Turns(self._changed))
         self._followed: set[str] = set()
 
     def wire(self) -> list[Controller]:

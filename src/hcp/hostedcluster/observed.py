@@ -65,6 +65,8 @@ class Observed:
     api_health: str | None = None
     credentials_problem: str | None = None
     unspread: str = ""
+    # How many other clusters are starting before this one may.
+    ahead: int = 0
     ignition_endpoint: str = ""
     ignition_ready: bool | None = None
     # None: not looked at yet since this process started; what the status says stays.
@@ -74,3 +76,8 @@ class Observed:
     errors: dict[str, str] = field(default_factory=dict)
     kubeconfig: str = ""
     custom_kubeconfig: str = ""
+
+    @property
+    def cannot_start(self) -> bool:
+        """Whether it is its own spec, not the machine, that keeps it from starting."""
+        return bool(self.config_problems or self.unsupported or self.release.problem)

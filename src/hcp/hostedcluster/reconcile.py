@@ -18,6 +18,7 @@ from hcp.hostedcluster import (
     projected_status,
     status,
     translate,
+    turns,
     validation,
 )
 from hcp.hostedcluster.cache import Cache
@@ -25,7 +26,7 @@ from hcp.hostedcluster.hosted_api import HostedApi
 from hcp.hostedcluster.observed import Observed
 from hcp.hostedcluster.releases import Releases, sentence
 from hcp.hostedcluster.scope import Scope
-from hcp.kube.resources import HOSTEDCLUSTERS, HOSTEDCONTROLPLANES, INGRESS_CONFIGS, ROUTES
+from hcp.kube.resources import HOSTEDCLUSTERS, HOSTEDCONTROLPLANES, INGRESS_CONFIGS, NODES, ROUTES, STATEFULSETS
 from hcp.runtime import metrics
 from hcp.runtime.conditions import get_condition, is_true
 from hcp.runtime.context import OperatorContext
@@ -85,8 +86,11 @@ PHASES: Phases[Scope] = Phases(
 class Reconciler:
     """Holds what passes share."""
 
-    def __init__(self, ctx: OperatorContext, cache: Cache, releases: Releases, api: HostedApi) -> None:
+    def __init__(
+        self, ctx: OperatorContext, cache: Cache, releases: Releases, api: HostedApi, line: turns.Turns
+    ) -> None:
         self._ctx = ctx
+        self._line = line
         self._cache = cache
         self._releases = releases
         self._api = api
@@ -95,9 +99,11 @@ class Reconciler:
         cluster = self._cache.informer(HOSTEDCLUSTERS).get_key(key)
         if cluster is None:
             self._api.forget(key)
+            self._line.done(key)
             return None
         now = dt.datetime.now(dt.UTC)
         if cluster["metadata"].get("deletionTimestamp"):
+            self._line.done(key)
             return await self._delete(key, cluster, now)
         rest = pause.parse(cluster["spec"].get("pausedUntil"), now)
         if rest.paused:
@@ -154,12 +160,21 @@ class Reconciler:
         scope.seen.config_problems = found or scope.seen.config_problems
         report = Report()
         if not scope.seen.config_problems and not scope.seen.unsupported:
-            report = await PHASES.run(scope, key=scope.params.key)
+            scope.seen.ahead = self._ahead(scope)
+            if not scope.seen.ahead:
+                report = await PHASES.run(scope, key=scope.params.key)
         await phase_observe.observe(scope)
         self._api.update(scope)
         known = self._api.state(scope.params.key)
         scope.seen.api_health, scope.seen.guest = known.health, known.guest
         return report
+
+    def _ahead(self, scope: Scope) -> int:
+        """How many other clusters start before this one may. What has begun once never waits again."""
+        begun = self._cache.get(STATEFULSETS, "etcd", scope.namespace) is not None
+        if begun or is_true((scope.cluster.get("status") or {}).get("conditions"), c.AVAILABLE):
+            return 0
+        return self._line.ahead(scope.params.key, turns.limit(self._cache.list(NODES)))
 
     async def _finish(self, scope: Scope, report: Report) -> None:
         """The one status patch of the pass, the projection's status, and the events that follow from the change."""
@@ -167,6 +182,8 @@ class Reconciler:
         before = scope.cluster.get("status") or {}
         stamp = scope.now.strftime("%Y-%m-%dT%H:%M:%SZ")
         after = status.compute(scope.cluster, scope.seen, stamp)
+        if scope.seen.cannot_start or is_true(after.get("conditions"), c.AVAILABLE):
+            self._line.done(scope.params.key)
         body = status.patch(before, after)
         meta = scope.cluster["metadata"]
         if body is not None:
@@ -222,7 +239,7 @@ class Reconciler:
     def _next(self, scope: Scope, report: Report) -> Result | None:
         """Errors come back with backoff; what no watch tells is looked at again."""
         report.raise_if_failed()
-        if scope.seen.release.problem or scope.seen.config_problems:
+        if scope.seen.release.problem or scope.seen.config_problems or scope.seen.ahead:
             return Result(LOOK_AGAIN)
         return report.result or Result(STEADY)
 

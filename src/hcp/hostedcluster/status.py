@@ -219,6 +219,9 @@ def _read(condition: Mapping[str, Any]) -> Verdict:
 
 
 def _available(seen: Observed, parts: Mapping[str, Verdict], *, ready_before: bool) -> Verdict:
+    if seen.ahead:
+        message = f"Waiting for its turn: {seen.ahead} other clusters are starting, as many as these nodes take at once"
+        return False, c.WAITING_FOR_TURN, message
     if missing := _missing_pieces(parts):
         return _blocker(parts) or (False, missing[0][1], "; ".join(message for _, _, message in missing))
     if not seen.kubeconfig:

@@ -1,0 +1,57 @@
+"""Whose turn it is to start.
+
+A control plane wants most of its processor time in its first seconds. When many are created at once and all start
+together, each gets a crumb of it: probes time out, processes give up and begin anew, and every one is late. A few at a
+time are each about as fast as one alone, and the last is earlier too. On a large management cluster nobody waits.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from hcp.runtime import quantity
+
+AT_LEAST = 4
+PER_CORE = 2
+# One that takes longer has other troubles, and does not hold up the rest.
+PATIENCE = 60.0
+
+
+class Turns:
+    """Kept in memory only: after a restart those that have begun go on, and the others line up again."""
+
+    def __init__(self, wake: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:
+        self._wake = wake
+        self._clock = clock
+        self._starting: dict[str, float] = {}
+        self._waiting: dict[str, None] = {}
+
+    def ahead(self, key: str, limit: int) -> int:
+        """How many are starting before this one may; 0 means that it is its turn."""
+        now = self._clock()
+        self._starting = {k: since for k, since in self._starting.items() if now - since < PATIENCE}
+        if key in self._starting:
+            return 0
+        self._waiting.setdefault(key)
+        free = limit - len(self._starting)
+        if key in list(self._waiting)[: max(free, 0)]:
+            del self._waiting[key]
+            self._starting[key] = now
+            return 0
+        return len(self._starting)
+
+    def done(self, key: str) -> None:
+        """It is available, gone, or cannot start: whoever waits is woken."""
+        self._waiting.pop(key, None)
+        if self._starting.pop(key, None) is not None:
+            for other in list(self._waiting):
+                self._wake(other)
+
+
+def limit(nodes: Iterable[Mapping[str, Any]]) -> int:
+    """How many may start at once, by the processors there are. Where no node is seen nothing is known: no limit."""
+    cores = [quantity.parse(((n.get("status") or {}).get("allocatable") or {}).get("cpu")) for n in nodes]
+    known = [core for core in cores if core is not None]
+    return max(AT_LEAST, int(PER_CORE * sum(known))) if known else 1_000_000

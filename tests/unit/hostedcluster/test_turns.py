@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from hcp.hostedcluster.turns import PATIENCE, Turns, limit
+
+
+class Line:
+    """A line of clusters, a clock that stands still, and who was woken."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.woken: list[str] = []
+        self.turns = Turns(self.woken.append, clock=lambda: self.now)
+
+    def ahead(self, *keys: str) -> list[int]:
+        return [self.turns.ahead(key, 2) for key in keys]
+
+
+def test_a_few_start_and_the_others_wait() -> None:
+    line = Line()
+    assert line.ahead("a", "b", "c", "d") == [0, 0, 2, 2]
+    assert line.ahead("a", "b") == [0, 0], "who has begun goes on"
+
+
+def test_the_first_in_line_is_next() -> None:
+    line = Line()
+    line.ahead("a", "b", "c", "d")
+    line.turns.done("a")
+    assert line.woken == ["c", "d"]
+    assert line.ahead("d", "c", "d") == [2 - 1, 0, 2]
+
+
+def test_one_in_trouble_does_not_hold_up_the_rest() -> None:
+    line = Line()
+    line.ahead("a", "b", "c")
+    line.now = PATIENCE
+    assert line.ahead("c") == [0]
+
+
+def test_one_that_goes_while_it_waits_leaves_the_line() -> None:
+    line = Line()
+    line.ahead("a", "b", "c", "d")
+    line.turns.done("c")
+    assert line.woken == []
+    line.turns.done("a")
+    assert line.ahead("d") == [0]
+
+
+def test_processors_say_how_many() -> None:
+    node = {"status": {"allocatable": {"cpu": "1500m"}}}
+    assert limit([node]) == 4
+    assert limit([node] * 10) == 30
+    assert limit([]) > 1000
