@@ -219,9 +219,8 @@ def _read(condition: Mapping[str, Any]) -> Verdict:
 
 
 def _available(seen: Observed, parts: Mapping[str, Verdict], *, ready_before: bool) -> Verdict:
-    if seen.ahead:
-        message = f"Waiting for its turn: {seen.ahead} other clusters are starting, as many as these nodes take at once"
-        return False, c.WAITING_FOR_TURN, message
+    if seen.ahead:  # no number in the message: it would be a write for every step of the line
+        return False, c.WAITING_FOR_TURN, "Waiting for its turn: as many clusters as the nodes take are starting"
     if missing := _missing_pieces(parts):
         return _blocker(parts) or (False, missing[0][1], "; ".join(message for _, _, message in missing))
     if not seen.kubeconfig:

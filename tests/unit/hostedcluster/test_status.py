@@ -191,3 +191,9 @@ def test_the_projection_never_forgets_that_it_was_initialized() -> None:
     second = projected_status.projected(first, down, 0)
     assert (second["ready"], second["initialized"]) == (False, True)
     assert second["externalManagedControlPlane"] is True
+
+
+def test_a_cluster_in_line_says_so_and_a_step_of_the_line_is_no_write() -> None:
+    after = status.compute(cluster(), Observed(ahead=3), NOW)
+    assert verdict(after, "Available") == ("False", "WaitingForTurn")
+    assert after == status.compute(cluster(), Observed(ahead=4), NOW)
