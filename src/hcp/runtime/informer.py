@@ -264,15 +264,3 @@ def owner_key(kind: str) -> Callable[[Any], Iterable[str]]:
                 yield f"{ns}/{ref['name']}" if ns else ref["name"]
 
     return mapper
-
-
-def _selected(labels: str | None, obj: Object) -> bool:
-    """Whether a selector of the plain forms `key` and `key=value` picks this object; any other form never does here."""
-    have = (obj.get("metadata") or {}).get("labels") or {}
-    for part in labels.split(",") if labels else ():
-        key, given, value = part.partition("=")
-        if not key.replace("-", "").replace(".", "").replace("/", "").replace("_", "").isalnum() or key not in have:
-            return False
-        if given and have[key] != value:
-            return False
-    return True
