@@ -29,7 +29,13 @@ def run(call: Call) -> None:
     from hcp.cli.terminal import end_like_an_interrupt, note
     from hcp.local.demo.plan import Tour
     from hcp.local.demo.run import run as tour
+    from hcp.local.layout import Layout
+    from hcp.local.spec import load
 
     end_like_an_interrupt()
     folder = Path(call.text("folder")).resolve()
-    tour(Tour(call.text("name"), call.text("cluster"), call.number("nodes"), folder, call.switch("download")), note)
+    name = call.text("name")
+    found = load(Layout.of(name))
+    exists = found is not None and found.has_node
+    asked = Tour(name, call.text("cluster"), call.number("nodes"), folder, call.switch("download"), exists)
+    tour(asked, note)

@@ -27,6 +27,8 @@ class Step:
     """The command's output is kept here instead of shown."""
     needs_build: bool = False
     """Wait for the background build before this step."""
+    known: Sequence[str] = ()
+    """A command that succeeds where an earlier run did this step already."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,8 @@ class Tour:
     nodes: int
     folder: Path
     download: bool = False
+    exists: bool = False
+    """The embedded cluster is there from an earlier run, perhaps with KubeVirt on it already."""
 
     @property
     def management(self) -> Path:
@@ -63,7 +67,7 @@ def control_plane(tour: Tour) -> list[Step]:
     return [
         Step(
             "A management cluster",
-            ["local", "up", "--name", tour.name, "--profile", "cluster", *_download(tour)],
+            ["local", "up", "--name", tour.name, *_first_profile(tour), *_download(tour)],
             f"kubectl --kubeconfig {tour.management} get pods -A",
         ),
         Step("Its kubeconfig", ["local", "kubeconfig", "--name", tour.name], save=tour.management),
@@ -79,6 +83,8 @@ def control_plane(tour: Tour) -> list[Step]:
                 *("--pull-secret", str(tour.pull_secret), "--memory", "2Gi", "--cores", "1"),
                 *("--control-plane-availability-policy", "SingleReplica", "--root-volume-size", "16"),
             ],
+            # The pool is written last: with it the whole step was done, and its nodes are not taken away again.
+            known=["get", "nodepools", tour.cluster, "--cluster-name", tour.cluster, *kubeconfig],
         ),
         Step("Its control plane answers", ["wait", "cluster", tour.cluster, *kubeconfig, "--control-plane"]),
         Step(
@@ -108,6 +114,11 @@ def machines(tour: Tour) -> list[Step]:
             f"kubectl --kubeconfig {tour.guest} get nodes",
         ),
     ]
+
+
+def _first_profile(tour: Tour) -> list[str]:
+    """A cluster that exists keeps what it has; a new one begins without KubeVirt, whose parts are still built."""
+    return [] if tour.exists else ["--profile", "cluster"]
 
 
 def _download(tour: Tour) -> list[str]:

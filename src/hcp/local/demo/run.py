@@ -43,6 +43,9 @@ def _hcp(words: Sequence[str]) -> list[str]:
 
 
 def _step(step: Step, say: Say, laps: list[tuple[str, float]], number: int) -> None:
+    if step.known and _succeeds(step.known):
+        say(f"\n== {step.title}\nThere already, from an earlier run: hcp {' '.join(step.known)}")
+        return
     say(f"\n== {step.title}\n$ hcp {' '.join(step.command)}" + (f" > {step.save}" if step.save else ""))
     started = time.monotonic()
     with _output(step.save) as out:
@@ -59,6 +62,11 @@ def _step(step: Step, say: Say, laps: list[tuple[str, float]], number: int) -> N
     laps.append((step.title, time.monotonic() - started))
     if step.usable:
         say(f"Usable now: {step.usable}")
+
+
+def _succeeds(command: Sequence[str]) -> bool:
+    asked = subprocess.run(_hcp(command), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    return asked.returncode == 0
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
