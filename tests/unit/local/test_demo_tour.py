@@ -15,8 +15,8 @@ TOUR = Tour("default", "demo", 2, Path("demo"))
 
 
 def test_a_new_cluster_begins_without_kubevirt_and_gets_it_later() -> None:
-    assert ["--profile", "cluster"] == list(control_plane(TOUR)[0].command)[4:6]
-    assert ["--profile", "kubevirt"] == list(machines(TOUR)[0].command)[4:6]
+    assert list(control_plane(TOUR)[0].command)[4:6] == ["--profile", "cluster"]
+    assert list(machines(TOUR)[0].command)[4:6] == ["--profile", "kubevirt"]
 
 
 def test_a_cluster_from_an_earlier_run_keeps_its_profile() -> None:
