@@ -52,18 +52,18 @@ def _network(g: GuestParams) -> Manifest:
 
 def _daemon_set(g: GuestParams, image: str, config_hash: str) -> Manifest:
     host, port = g.api_address
-    # The configuration for the node's plugins is written once the node has its subnet, by a process beside flanneld: a
-    # container of its own would take an emulated CPU ten seconds more. The plugins themselves are on the node's disk.
-    start = (
-        "install-cni config /etc/cni/net.d & "
-        "exec flanneld --ip-masq --kube-subnet-mgr --net-config-path=/etc/kube-flannel/net-conf.json "
-        "--iptables-resync=60"  # every 5 s is the default and costs an emulated CPU a tenth of its time
-    )
+    # The node's own part, the bridge that pods are plugged into, comes with its Ignition document.
     flanneld = {
         "name": "kube-flannel",
         "image": image,
         "imagePullPolicy": "IfNotPresent",
-        "command": ["sh", "-c", start],
+        "command": [
+            "flanneld",
+            "--ip-masq",
+            "--kube-subnet-mgr",
+            "--net-config-path=/etc/kube-flannel/net-conf.json",
+            "--iptables-resync=60",  # every 5 s is the default and costs an emulated CPU a tenth of its time
+        ],
         "env": [
             {"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}},
             {"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
@@ -75,7 +75,6 @@ def _daemon_set(g: GuestParams, image: str, config_hash: str) -> Manifest:
         "securityContext": {"privileged": False, "capabilities": {"add": ["NET_ADMIN", "NET_RAW"]}},
         "volumeMounts": [
             {"name": "run", "mountPath": "/run/flannel"},
-            {"name": "cni", "mountPath": "/etc/cni/net.d"},
             {"name": "config", "mountPath": "/etc/kube-flannel", "readOnly": True},
             {"name": "xtables-lock", "mountPath": "/run/xtables.lock"},
         ],
@@ -85,7 +84,6 @@ def _daemon_set(g: GuestParams, image: str, config_hash: str) -> Manifest:
         "containers": [flanneld],
         "volumes": [
             host_path("run", "/run/flannel"),
-            host_path("cni", "/etc/cni/net.d"),
             host_path("xtables-lock", "/run/xtables.lock", "FileOrCreate"),
             {"name": "config", "configMap": {"name": NAME}},
         ],

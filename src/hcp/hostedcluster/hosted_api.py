@@ -18,10 +18,10 @@ from hcp.errors import HcpError
 from hcp.guest import manifests
 from hcp.guest import observe as guest_observe
 from hcp.guest.objects import GuestParams
+from hcp.guest.own_network import own_network
 from hcp.hostedcluster.observed import GuestState
 from hcp.hostedcluster.scope import Scope
 from hcp.hostedcluster.status import deployment_available
-from hcp.hostedcluster.translate import own_network
 from hcp.kube import Client
 from hcp.runtime.apply import apply_if_changed
 from hcp.runtime.context import PUBLISHED_KUBECONFIG, Guests, OperatorContext

@@ -8,6 +8,7 @@ from typing import Any
 
 from hcp.api import conditions as c
 from hcp.api import names, pause
+from hcp.guest.own_network import own_network
 from hcp.hostedcluster import (
     defaults,
     deletion,
@@ -127,7 +128,7 @@ class Reconciler:
             unsupported=validation.unsupported(spec),
             unacted=validation.not_acted_on(spec),
             partly_acted=validation.acted_on_in_part(spec),
-            own_network=translate.own_network(spec),
+            own_network=own_network(spec),
         )
         try:
             params = translate.params(cluster, apps_domain=domain)

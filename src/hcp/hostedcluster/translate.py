@@ -15,11 +15,11 @@ from hcp.controlplane.params import (
     Params,
     Publishing,
 )
+from hcp.guest.own_network import own_network
 
 SERVICES = {"APIServer": services.API_SERVICE, "Konnectivity": services.KONNECTIVITY_SERVICE}
 DEFAULT_CLUSTER_NETWORK = "10.132.0.0/14"
 DEFAULT_SERVICE_NETWORK = "172.31.0.0/16"
-OWN_CNI = ("OVNKubernetes", "OpenShiftSDN", "")
 
 
 def cidrs(spec: Mapping[str, Any], field: str) -> list[str]:
@@ -96,11 +96,6 @@ def params(
         owner=owner,
         api_config=(spec.get("configuration") or {}).get("apiServer") or {},
     )
-
-
-def own_network(spec: Mapping[str, Any]) -> bool:
-    """Whether the guest gets the release's own CNI. OVNKubernetes is every CLI's default and means that here."""
-    return ((spec.get("networking") or {}).get("networkType") or "") in OWN_CNI
 
 
 def owner_of(obj: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ import datetime as dt
 from hcp.api import conditions as c
 from hcp.api.names import ANNOTATION_IGNITION_TOKEN_EXPIRY, GROUP
 from hcp.errors import HcpError
+from hcp.guest.own_network import pod_networks
 from hcp.ignition import store
 from hcp.ignition.certs import CA_SECRET
 from hcp.ignition.hashes import hash_simple
@@ -57,6 +58,7 @@ async def configuration(scope: Scope) -> Result | None:
                 pull_secret_name=(spec.get("pullSecret") or {}).get("name", ""),
                 trust_bundle_name=(spec.get("additionalTrustBundle") or {}).get("name", ""),
                 configuration=spec.get("configuration") or {},
+                pod_networks=pod_networks(spec),
             )
         )
         payload = _payload(scope, scope.config, inputs)

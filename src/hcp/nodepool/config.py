@@ -20,6 +20,8 @@ from hcp.ignition.hashes import hash_simple
 from hcp.ignition.machineconfig import joined, machine_config, normalised
 from hcp.ignition.mirrors import MirrorRule
 from hcp.ignition.node import ssh_document
+from hcp.ignition.podnetwork import NAME as POD_NETWORK_NAME
+from hcp.ignition.podnetwork import pod_network_document
 
 
 @dataclass(frozen=True)
@@ -36,6 +38,8 @@ class ConfigInput:
     trust_bundle_name: str
     configuration: Mapping[str, Any]
     os_stream: str = ""
+    pod_networks: Sequence[str] = ()
+    """Empty where somebody else brings the pod network."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +76,7 @@ def mirror_rules(image_content_sources: Sequence[Mapping[str, Any]]) -> list[Mir
 def _core_documents(given: ConfigInput) -> list[str]:
     documents = [
         machine_config(API_PROXY_NAME, api_proxy_document(given.api_proxy)),
+        machine_config(POD_NETWORK_NAME, pod_network_document(given.pod_networks)),
         _fips(given.fips),
         machine_config("99-worker-ssh", ssh_document(given.ssh_key)),
     ]

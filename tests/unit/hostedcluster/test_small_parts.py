@@ -6,6 +6,7 @@ import pytest
 from tests.unit.hostedcluster.sample import cluster
 
 from hcp.api import names, pause
+from hcp.guest.own_network import own_network
 from hcp.hostedcluster import defaults, translate, version
 from hcp.hostedcluster.deletion import duration
 
@@ -92,7 +93,7 @@ def test_params_of_a_usual_cluster() -> None:
 
 def test_other_networks_decide_about_node_ranges_themselves() -> None:
     other = cluster(networking={"networkType": "Other", "clusterNetwork": [{"cidr": "10.0.0.0/16"}]})
-    assert not translate.own_network(other["spec"])
+    assert not own_network(other["spec"])
     assert not translate.params(other).allocate_node_cidrs
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
-from pathlib import Path
 
 import pytest
 
@@ -16,7 +14,6 @@ from hcp.payload.versions import recipe_dir
 
 SCRIPTS = [
     "image-cdi/cloner_startup.sh",
-    "image-flannel/install-cni",
     "image-virt/node-labeller.sh",
     "image-virt/virtqemud",
     "node-disk/root/usr/lib/hcp/firstboot",
@@ -72,29 +69,6 @@ def test_scripts_are_valid(script: str) -> None:
     path = recipe_dir("") / script
     shell = path.read_text().splitlines()[0].removeprefix("#!")
     subprocess.run([shell, "-n", path], check=True)
-
-
-@pytest.mark.parametrize(
-    ("leased", "ranges"),
-    [
-        ("FLANNEL_SUBNET=10.132.7.1/24", [[{"subnet": "10.132.7.0/24"}]]),
-        ("FLANNEL_SUBNET=10.132.7.129/25", [[{"subnet": "10.132.7.128/25"}]]),
-        ("FLANNEL_IPV6_SUBNET=fd00:1:0:2::1/64", [[{"subnet": "fd00:1:0:2::/64"}]]),
-        (
-            "FLANNEL_SUBNET=10.132.6.1/23\nFLANNEL_IPV6_SUBNET=fd00::1/64",
-            [[{"subnet": "10.132.6.0/23"}], [{"subnet": "fd00::/64"}]],
-        ),
-    ],
-)
-def test_flannel_configuration_follows_the_leased_subnet(tmp_path: Path, leased: str, ranges: object) -> None:
-    subnet = tmp_path / "subnet.env"
-    subnet.write_text(f"FLANNEL_NETWORK=10.132.0.0/14\n{leased}\nFLANNEL_MTU=1350\n")
-    script = recipe_dir("image-flannel") / "install-cni"
-    subprocess.run(["sh", script, "config", tmp_path / "net.d"], check=True, env={"SUBNET_FILE": str(subnet)})
-    plugins = json.loads((tmp_path / "net.d" / "10-flannel.conflist").read_text())["plugins"]
-    assert plugins[0]["mtu"] == 1350
-    assert plugins[0]["ipam"]["ranges"] == ranges
-    assert len(plugins[0]["ipam"]["routes"]) == len(plugins[0]["ipam"]["ranges"])
 
 
 @pytest.mark.parametrize("minor", MINORS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hcp.payload.image import Image, binaries, version_of
 from hcp.payload.images import bases
 from hcp.payload.images.static import MINORS
-from hcp.payload.versions import recipe_dir
 
 
 def network_images() -> list[Image]:
@@ -30,9 +29,8 @@ def network_images() -> list[Image]:
             entrypoint=("flanneld",),
             base=net,
             user="0",
-            scripts={"/usr/local/bin/install-cni": (recipe_dir("image-flannel") / "install-cni").read_text()},
             links={"/opt/bin/flanneld": "/usr/local/bin/flanneld"},
-            summary="flanneld, and install-cni for the node's CNI configuration",
+            summary="flanneld, which joins the pod networks of nodes",
         ),
         Image(
             "kube-router",

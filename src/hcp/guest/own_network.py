@@ -1,0 +1,21 @@
+"""Whether the guest gets the release's own pod network: nodes and cluster must agree on it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+# OVNKubernetes is every CLI's default and means the release's own network here.
+TYPES = ("OVNKubernetes", "OpenShiftSDN", "")
+_DEFAULT = "10.132.0.0/14"
+
+
+def own_network(spec: Mapping[str, Any]) -> bool:
+    """True for a HostedCluster spec that does not leave the pod network to its owner."""
+    return ((spec.get("networking") or {}).get("networkType") or "") in TYPES
+
+
+def pod_networks(spec: Mapping[str, Any]) -> list[str]:
+    """The ranges pods get addresses from, where the release's own network gives them."""
+    networks = (spec.get("networking") or {}).get("clusterNetwork") or [{}]
+    return [str(entry.get("cidr") or _DEFAULT) for entry in networks] if own_network(spec) else []
