@@ -46,13 +46,13 @@ class Registry:
         return {"auths": {self.host: {"username": "pull", "password": "secret"}}}
 
 
-def start(directory: Path, *, passwords: bool) -> tuple[Registry, subprocess.Popen[bytes]]:
+def start(directory: Path, *, passwords: bool, port: int = 0) -> tuple[Registry, subprocess.Popen[bytes]]:
     ca = pki.new_ca("registry")
     leaf = pki.issue(ca, "localhost", dns=("localhost",), ips=("127.0.0.1",), usage="server")
     (directory / "tls.crt").write_bytes(leaf.cert_pem)
     (directory / "tls.key").write_bytes(leaf.key_pem)
     (directory / "htpasswd").write_text(HTPASSWD)
-    port = free_port()
+    port = port or free_port()
     config: dict[str, object] = {
         "version": 0.1,
         "storage": {"filesystem": {"rootdirectory": str(directory / "data")}},

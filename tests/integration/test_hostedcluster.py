@@ -360,3 +360,36 @@ async def test_a_wrong_pull_secret_is_told_and_a_right_one_is_taken(
     finally:
         process.kill()
         process.wait()
+
+
+async def test_a_registry_that_gets_trusted_or_comes_up_is_read_without_being_asked(
+    admin: Client, operator: Callable[[], Running], image: str, registry: Registry, tmp_path: Path
+) -> None:
+    operator()
+    later = free_port()
+    absent = f"localhost:{later}/hcp/release:1.36.3"
+    await s.create(admin, "strange", image, registry, additionalTrustBundle={"name": ""})
+    await s.create(admin, "silent", absent, registry)
+    await s.eventually("not trusted", lambda: mentions(admin, "strange", "ValidReleaseImage", "not trusted"))
+    await s.eventually("not there", lambda: mentions(admin, "silent", "ValidReleaseImage", "cannot be reached"))
+    # The management cluster is told to trust the registry, the way the guides do it.
+    trust = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "trust", "namespace": "openshift-config"}}
+    await admin.apply({**trust, "data": {registry.host.replace(":", ".."): registry.ca_pem.decode()}})
+    config = {"apiVersion": "config.openshift.io/v1", "kind": "Image", "metadata": {"name": "cluster"}}
+    await admin.apply({**config, "spec": {"additionalTrustedCA": {"name": "trust"}}})
+    await s.eventually("trusted", lambda: says(admin, "strange", "ValidReleaseImage", "True"))
+    # The other registry starts; its authority is put where the cluster's own trust is.
+    started, process = start(tmp_path, passwords=False, port=later)
+    try:
+        assert await s.push_release(started, tmp_path, "1.36.3") == absent
+        await admin.patch(
+            k.CONFIGMAPS, "silent-trust", "clusters", {"data": {"ca-bundle.crt": started.ca_pem.decode()}}
+        )
+        await s.eventually("it answers", lambda: says(admin, "silent", "ValidReleaseImage", "True"))
+    finally:
+        process.kill()
+        process.wait()
+    await admin.delete(k.IMAGE_CONFIGS, "cluster")
+    for name in ("strange", "silent"):
+        await admin.delete(k.HOSTEDCLUSTERS, name, "clusters")
+        await s.eventually("all is gone", lambda n=name: gone(admin, n))  # type: ignore[misc]

@@ -140,6 +140,8 @@ def _controller_manager(spec: Spec, layout: Layout, binaries: Binaries, versions
         f"--cluster-cidr={spec.addresses.pods}",
         "--node-cidr-mask-size=16",
         f"--service-cluster-ip-range={spec.addresses.services}",
+        # A claim that somebody else changed in between is bound at the next round: 15 s later by default.
+        "--pvclaimbinder-sync-period=2s",
         "--leader-elect=false",
         "--profiling=false",
         "--v=1",

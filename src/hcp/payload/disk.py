@@ -34,7 +34,7 @@ from hcp.payload.image import REGISTRY, version_of
 from hcp.payload.versions import recipe_dir
 
 REPOSITORY = "hcp/node-disk"
-_REVISION = 3
+_REVISION = 4
 _BINARIES = {
     "containerd": ("containerd", "containerd-shim-runc-v2", "ctr"),
     "runc": ("runc",),
