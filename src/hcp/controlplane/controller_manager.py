@@ -27,7 +27,7 @@ CONTROLLER = controllers.Controller(
 
 
 def arguments(p: Params, root: str = ROOT) -> list[str]:
-    kubeconfig = f"{root}/kubeconfig/kubeconfig"
+    kubeconfig, lease = f"{root}/kubeconfig/kubeconfig", controllers.lease(p)
     args = {
         "kubeconfig": kubeconfig,
         "authentication-kubeconfig": kubeconfig,
@@ -46,11 +46,10 @@ def arguments(p: Params, root: str = ROOT) -> list[str]:
         "kube-api-burst": "300",
         "kube-api-qps": "150",
         "leader-elect": "true",
-        # Longer than usual: on a crowded machine a slow API must not end the process.
-        "leader-elect-lease-duration": "30s",
-        "leader-elect-renew-deadline": "20s",
+        "leader-elect-lease-duration": f"{lease.duration}s",
+        "leader-elect-renew-deadline": f"{lease.renew_deadline}s",
         "leader-elect-resource-lock": "leases",
-        "leader-elect-retry-period": "4s",
+        "leader-elect-retry-period": f"{lease.retry_period}s",
         "node-monitor-grace-period": "50s",
         "profiling": "false",
         "root-ca-file": f"{root}/root-ca/ca.crt",

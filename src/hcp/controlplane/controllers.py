@@ -33,6 +33,24 @@ class Controller:
         return (*(("Secret", s) for s in self.secrets), *(("ConfigMap", c) for c in self.config_maps))
 
 
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """How long a leader may be silent, in seconds."""
+
+    duration: int
+    renew_deadline: int
+    retry_period: int
+
+
+def lease(p: Params) -> Lease:
+    """Longer than usual: on a crowded machine a slow API must not end the process.
+
+    A single one competes with nobody and only has to show that it is alone: each sign of life is a write to etcd, and
+    with forty idle clusters they add up.
+    """
+    return Lease(30, 20, 4) if p.highly_available else Lease(60, 45, 15)
+
+
 def deployment(p: Params, what: Controller, arguments: Sequence[str], config_hash: str) -> Manifest:
     component = what.component
     size = what.size_highly_available if p.highly_available else what.size

@@ -26,15 +26,16 @@ CONTROLLER = controllers.Controller(
 
 
 def config(p: Params, root: str = ROOT) -> Manifest:
+    lease = controllers.lease(p)
     value = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {"kubeconfig": f"{root}/kubeconfig/kubeconfig"},
         "leaderElection": {
             "leaderElect": True,
-            "leaseDuration": "30s",
-            "renewDeadline": "20s",
-            "retryPeriod": "4s",
+            "leaseDuration": f"{lease.duration}s",
+            "renewDeadline": f"{lease.renew_deadline}s",
+            "retryPeriod": f"{lease.retry_period}s",
         },
     }
     return config_map(p, CONFIG, {"config.yaml": json.dumps(value, indent=1, sort_keys=True) + "\n"})
