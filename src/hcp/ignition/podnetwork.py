@@ -3,6 +3,9 @@
 The kubelet tells containerd the node's range, and containerd fills it into a template. So a node is Ready and starts
 pods as soon as it is registered; flannel, itself a pod, joins the nodes' ranges when it runs. Waiting for flannel to
 write this file took an emulated CPU three quarters of a minute.
+
+Pods may thus be there before kube-proxy. What they send to a Service then would get lost, and be sent again the same way
+until it times out; a rule refuses it, so that they try anew and get through as soon as kube-proxy has the Service.
 """
 
 from __future__ import annotations
@@ -16,17 +19,18 @@ NAME = "25-pod-network"
 _CONFIG = "/etc/containerd/conf.d/20-pod-network.toml"
 _SOURCE = "/etc/cni/pod-network.json"
 _TEMPLATE = "/etc/cni/pod-network.template"
+_REFUSALS = "/etc/cni/services.nft"
 _MTU, _RANGES, _ROUTES = "@MTU@", "@RANGES@", "@ROUTES@"
 
 
-def pod_network_document(networks: Sequence[str]) -> Document:
+def pod_network_document(networks: Sequence[str], services: Sequence[str] = ()) -> Document:
     """Files and the unit that fits the template to this node; nothing where somebody else brings the network."""
     if not networks:
         return document()
     # VXLAN's headers: 50 bytes around IPv4, 70 around IPv6.
     overhead = 70 if any(":" in cidr for cidr in networks) else 50
     return document(
-        files=[file(_CONFIG, _containerd()), file(_SOURCE, template())],
+        files=[file(_CONFIG, _containerd()), file(_SOURCE, template()), file(_REFUSALS, refusals(services))],
         units=[unit("pod-network.service", _unit(overhead))],
     )
 
@@ -55,6 +59,15 @@ def template() -> str:
     return text + "\n"
 
 
+def refusals(services: Sequence[str]) -> str:
+    """Rules behind kube-proxy's: what still goes to a Service's own address there is known to nobody."""
+    rules = "\n".join(f"  ip{'6' if ':' in cidr else ''} daddr {cidr} reject" for cidr in services)
+    chains = (
+        f" chain {hook} {{\n  type filter hook {hook} priority 10;\n{rules}\n }}" for hook in ("forward", "output")
+    )
+    return "table inet hcp-services {\n" + "\n".join(chains) + "\n}\n"
+
+
 def _loop(values: str, item: str) -> str:
     """A list in the language of Go's templates."""
     return "[{{range $i, $one := .%s}}{{if $i}}, {{end}}%s{{end}}]" % (values, item)  # noqa: UP031 braces are the text
@@ -77,6 +90,7 @@ Before=kubelet.service
 Type=oneshot
 RemainAfterExit=yes
 ExecStart=sh -c '{fit}'
+ExecStart=nft -f {_REFUSALS}
 
 [Install]
 WantedBy=multi-user.target

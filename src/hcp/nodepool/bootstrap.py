@@ -59,6 +59,7 @@ async def configuration(scope: Scope) -> Result | None:
                 trust_bundle_name=(spec.get("additionalTrustBundle") or {}).get("name", ""),
                 configuration=spec.get("configuration") or {},
                 pod_networks=pod_networks(spec),
+                service_networks=service_network(scope),
             )
         )
         payload = _payload(scope, scope.config, inputs)

@@ -40,6 +40,7 @@ class ConfigInput:
     os_stream: str = ""
     pod_networks: Sequence[str] = ()
     """Empty where somebody else brings the pod network."""
+    service_networks: Sequence[str] = ()
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def mirror_rules(image_content_sources: Sequence[Mapping[str, Any]]) -> list[Mir
 def _core_documents(given: ConfigInput) -> list[str]:
     documents = [
         machine_config(API_PROXY_NAME, api_proxy_document(given.api_proxy)),
-        machine_config(POD_NETWORK_NAME, pod_network_document(given.pod_networks)),
+        machine_config(POD_NETWORK_NAME, pod_network_document(given.pod_networks, given.service_networks)),
         _fips(given.fips),
         machine_config("99-worker-ssh", ssh_document(given.ssh_key)),
     ]

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from hcp.ignition.document import read_data_url
-from hcp.ignition.podnetwork import pod_network_document, template
+from hcp.ignition.podnetwork import pod_network_document, refusals, template
 
 _LOOP = re.compile(r"\[\{\{range \$i, \$one := \.(\w+)}}\{\{if \$i}}, \{\{end}}(.*?)\{\{end}}]")
 
@@ -44,7 +44,7 @@ def test_packets_leave_room_for_the_headers_around_them(tmp_path: Path, networks
     source = next(f for f in made["storage"]["files"] if f["path"].endswith(".json"))
     (tmp_path / "mtu").write_text("1400\n")
     (tmp_path / "source").write_bytes(read_data_url(source["contents"]["source"]))
-    (line,) = [line for line in unit["contents"].splitlines() if line.startswith("ExecStart=")]
+    (line,) = [line for line in unit["contents"].splitlines() if line.startswith("ExecStart=sh")]
     script = line.removeprefix("ExecStart=sh -c '").removesuffix("'").replace("$$", "$")
     for path, name in (
         ("/sys/class/net/eth0/mtu", "mtu"),
@@ -59,3 +59,8 @@ def test_packets_leave_room_for_the_headers_around_them(tmp_path: Path, networks
 def test_a_network_of_somebody_else_is_left_to_them() -> None:
     made = pod_network_document([])
     assert made["storage"]["files"] == [] and made["systemd"]["units"] == []
+
+
+def test_service_addresses_nobody_knows_are_refused() -> None:
+    text = refusals(["172.31.0.0/16", "fd02::/112"])
+    assert text.count("ip daddr 172.31.0.0/16 reject") == text.count("ip6 daddr fd02::/112 reject") == 2
