@@ -4,8 +4,8 @@ The kubelet tells containerd the node's range, and containerd fills it into a te
 pods as soon as it is registered; flannel, itself a pod, joins the nodes' ranges when it runs. Waiting for flannel to
 write this file took an emulated CPU three quarters of a minute.
 
-Pods may thus be there before kube-proxy. What they send to a Service then would get lost, and be sent again the same way
-until it times out; a rule refuses it, so that they try anew and get through as soon as kube-proxy has the Service.
+Pods may thus be there before kube-proxy. What they send to a Service then would get lost, and be sent again the same
+way until it times out; a rule refuses it, so that they try anew and get through once kube-proxy has the Service.
 """
 
 from __future__ import annotations
@@ -62,10 +62,9 @@ def template() -> str:
 def refusals(services: Sequence[str]) -> str:
     """Rules behind kube-proxy's: what still goes to a Service's own address there is known to nobody."""
     rules = "\n".join(f"  ip{'6' if ':' in cidr else ''} daddr {cidr} reject" for cidr in services)
-    chains = (
-        f" chain {hook} {{\n  type filter hook {hook} priority 10;\n{rules}\n }}" for hook in ("forward", "output")
-    )
-    return "table inet hcp-services {\n" + "\n".join(chains) + "\n}\n"
+    hooks = ("forward", "output")
+    chains = [f" chain {hook} {{\n  type filter hook {hook} priority 10;\n{rules}\n }}\n" for hook in hooks]
+    return f"table inet hcp-services {{\n{''.join(chains)}}}\n"
 
 
 def _loop(values: str, item: str) -> str:

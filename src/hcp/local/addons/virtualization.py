@@ -81,8 +81,8 @@ def cdi() -> Object:
         "spec": {
             "imagePullPolicy": "IfNotPresent",
             "infra": {"apiServerReplicas": 1, "deploymentReplicas": 1, "uploadProxyReplicas": 1},
-            # Without HonorWaitForFirstConsumer: on one node there is no place to choose, and a disk's import need not wait
-            # for a first launcher pod that only makes the choice.
+            # Without HonorWaitForFirstConsumer: on one node there is no place to choose, and a disk's import need not
+            # wait for a first launcher pod that only makes the choice.
             "config": {"featureGates": ["WebhookPvcRendering"]},
         },
     }
