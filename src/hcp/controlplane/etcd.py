@@ -50,8 +50,6 @@ def arguments(p: Params, name: str, ip: str, data_dir: str = "/var/lib/data", tl
         "--tls-min-version=TLS1.2",
         "--logger=zap",
         "--log-level=warn",
-        # A single member has nobody to send heartbeats to; ten a second are only work.
-        *([] if p.highly_available else ["--heartbeat-interval=500", "--election-timeout=5000"]),
     ]
 
 
