@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import socket
 import ssl
 import subprocess
 import tempfile
 import time
 import urllib.request
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hcp import payload, pki
+from hcp.local.ports import free_ports
 
 PARTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 
@@ -24,30 +26,23 @@ def binary(name: str, given: Path | None) -> Path:
     return payload.ensure([component])[component] / "bin" / name
 
 
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
-
-
 class Bare:
     """One etcd with one kube-apiserver."""
 
-    def __init__(self, bin_dir: Path | None, *, own_files: bool = True) -> None:
+    def __init__(self, bin_dir: Path | None, *, own_files: bool = True, ports: Sequence[int] = ()) -> None:
         self.directory = Path(tempfile.mkdtemp(prefix="hcp-bench-"))
         self._bin = bin_dir
         self._own_files = own_files
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
-        self._port = free_port()
+        self._port, self._etcd, self._peer, *self._others = ports or free_ports(5)
 
     def start(self, *, whole: bool = False) -> float:
         """Start etcd and kube-apiserver (and the two others); seconds until /readyz."""
         files = self._files()
         for name in PARTS if whole else PARTS[:2]:
             self._copy(name)
-        etcd_port, peer = free_port(), free_port()
         begun = time.monotonic()
-        client_url, peer_url = f"http://127.0.0.1:{etcd_port}", f"http://127.0.0.1:{peer}"
+        client_url, peer_url = f"http://127.0.0.1:{self._etcd}", f"http://127.0.0.1:{self._peer}"
         self._run(
             "etcd",
             f"--data-dir={self.directory / 'etcd'}",
@@ -75,8 +70,8 @@ class Bare:
         self._wait_ready(files)
         seconds = time.monotonic() - begun
         if whole:
-            for name in PARTS[2:]:
-                self._run(name, f"--kubeconfig={files / 'kubeconfig'}", f"--secure-port={free_port()}")
+            for name, port in zip(PARTS[2:], self._others, strict=True):
+                self._run(name, f"--kubeconfig={files / 'kubeconfig'}", f"--secure-port={port}")
         return seconds
 
     def stop(self) -> None:
@@ -110,6 +105,11 @@ class Bare:
                 with urllib.request.urlopen(f"https://127.0.0.1:{self._port}/readyz", context=context, timeout=5):
                     return
             except OSError:
+                ended = [name for name, process in self._processes.items() if process.poll() is not None]
+                if ended:
+                    raise SystemExit(
+                        f"{ended[0]} ended: {(self.directory / f'{ended[0]}.log').read_text()[-500:]}"
+                    ) from None
                 time.sleep(0.02)
 
     def _files(self) -> Path:
@@ -146,9 +146,12 @@ async def pairs_at_once(count: int, bin_dir: Path | None) -> list[float]:
     Their memory is not looked at, so they need no files of their own: gigabytes on their way to the disk would slow
     what is measured next.
     """
-    pairs = [Bare(bin_dir, own_files=False) for _ in range(count)]
+    ports = free_ports(3 * count)  # chosen together: one after the other, two pairs may get the same
+    pairs = [Bare(bin_dir, own_files=False, ports=ports[3 * n : 3 * n + 3]) for n in range(count)]
     try:
-        return list(await asyncio.gather(*(asyncio.to_thread(pair.start) for pair in pairs)))
+        with ThreadPoolExecutor(count) as threads:
+            loop = asyncio.get_running_loop()
+            return list(await asyncio.gather(*(loop.run_in_executor(threads, pair.start) for pair in pairs)))
     finally:
         for pair in pairs:
             pair.stop()
