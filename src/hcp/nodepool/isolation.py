@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hcp.api.names import control_plane_namespace
+from hcp.api.names import ANNOTATION_CLUSTER, control_plane_namespace
 from hcp.kube.errors import Forbidden, NotFound
-from hcp.kube.resources import HOSTEDCLUSTERS, NETWORKPOLICIES
+from hcp.kube.resources import HOSTEDCLUSTERS, HOSTEDCONTROLPLANES, NETWORKPOLICIES
 from hcp.kubevirt.infra import InfraClients, credentials
 from hcp.kubevirt.netpol import NAME, PolicyInput, virt_launcher_policy
 from hcp.kubevirt.networks import api_endpoints, cluster_networks
@@ -29,12 +29,24 @@ class Isolation:
         self._infras = infras
         self._clusters = ctx.informers.get(HOSTEDCLUSTERS)
         self._policies = ctx.informers.get(NETWORKPOLICIES)
+        self._planes = ctx.informers.get(HOSTEDCONTROLPLANES)
         self.controller = Controller("vm-isolation", self._reconcile, workers=2)
 
     def wire(self) -> Controller:
-        """Look again when the hosted cluster or its policy changes."""
+        """Look again when the hosted cluster changes, its namespace comes into use or its policy is taken away."""
         self.controller.watch(self._clusters)
+        self.controller.watch(self._planes, self._unkept)
+        self.controller.watch(self._policies, self._unkept)
         return self.controller
+
+    def _unkept(self, obj: Object) -> list[str]:
+        """The hosted cluster of this object's namespace, if it has no policy there."""
+        namespace = obj["metadata"]["namespace"]
+        plane = next(iter(self._planes.list(namespace)), None)
+        if plane is None or self._policies.get(NAME, namespace) is not None:
+            return []
+        key = (plane["metadata"].get("annotations") or {}).get(ANNOTATION_CLUSTER)
+        return [key] if key else []
 
     async def _reconcile(self, key: str) -> Result | None:
         cluster = self._clusters.get_key(key)
@@ -47,6 +59,8 @@ class Isolation:
         namespace, _, name = key.partition("/")
         hosted = control_plane_namespace(namespace, name)
         given = credentials(platform)
+        if not given and self._planes.get(name, hosted) is None:
+            return None  # a cluster that waits for its turn has no namespace yet
         infra = await self._infras.get(hosted, given)
         networks = await cluster_networks(infra.client)
         policy = virt_launcher_policy(
