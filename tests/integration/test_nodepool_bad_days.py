@@ -21,8 +21,11 @@ from tests.integration.nodepool_support import (
 from tests.integration.test_nodepool_reconcile import deployment_of, pool_with
 
 from hcp.api.names import INFRA_CREDENTIALS
+from hcp.controlplane.hostedcontrolplane import hosted_control_plane
+from hcp.hostedcluster.translate import params
 from hcp.kube import Client
 from hcp.kube import resources as r
+from hcp.kubevirt.netpol import NAME
 
 
 @pytest.fixture
@@ -118,3 +121,21 @@ async def test_a_boot_image_that_cannot_be_imported_is_said_and_heals(
         assert "manifest unknown" in condition(found, "ValidPlatformImage")["message"]
         await report("Succeeded")
         await pool_with(client, empty, "ValidPlatformImage", "True")
+
+
+async def test_machines_are_kept_in_once_there_is_a_namespace_and_again_when_the_policy_is_taken_away(
+    client: Client, empty: str, api_server: Path
+) -> None:
+    made = await hosted_cluster(client, empty, api_server)
+    hosted = f"{empty}-demo"
+
+    async def policy() -> Object:
+        return await client.get(r.NETWORKPOLICIES, NAME, hosted)
+
+    async with running_operator(api_server):
+        await client.create(hosted_control_plane(params(made), made))
+        first = await eventually(policy)
+        await client.delete(r.NETWORKPOLICIES, NAME, hosted)
+        again = await eventually(policy)
+        assert again["spec"] == first["spec"]
+        assert again["metadata"]["uid"] != first["metadata"]["uid"]
