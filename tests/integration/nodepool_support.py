@@ -12,6 +12,8 @@ from typing import Any, TypeVar
 
 from tests.integration import crds_support
 
+from hcp.controlplane.hostedcontrolplane import hosted_control_plane
+from hcp.hostedcluster.translate import params
 from hcp.kube import Client, load_config
 from hcp.kube import resources as r
 from hcp.kube.errors import NotFound
@@ -91,7 +93,7 @@ def data(**values: str) -> dict[str, str]:
 
 
 async def hosted_cluster(
-    client: Client, namespace: str, kubeconfig: Path, *, credentials: Object | None = None
+    client: Client, namespace: str, kubeconfig: Path, *, credentials: Object | None = None, plane: bool = True
 ) -> Object:
     """A HostedCluster whose control plane answers: here its API is the test's own server."""
     hosted = f"{namespace}-demo"
@@ -121,6 +123,8 @@ async def hosted_cluster(
         },
     ):
         await client.create(item)
+    if plane:
+        await client.create(hosted_control_plane(params(made), made))
     return made
 
 

@@ -126,7 +126,7 @@ async def test_a_boot_image_that_cannot_be_imported_is_said_and_heals(
 async def test_machines_are_kept_in_once_there_is_a_namespace_and_again_when_the_policy_is_taken_away(
     client: Client, empty: str, api_server: Path
 ) -> None:
-    made = await hosted_cluster(client, empty, api_server)
+    made = await hosted_cluster(client, empty, api_server, plane=False)
     hosted = f"{empty}-demo"
 
     async def policy() -> Object:
