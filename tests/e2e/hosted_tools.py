@@ -81,13 +81,11 @@ class Guest:
 
     def stop_kubelet(self, node: str) -> None:
         """As a crash that nothing restarts would."""
-        line = "SYSTEMD_IGNORE_CHROOT=1 exec chroot /host systemctl stop kubelet"
         container = {
             "name": "stop",
             "image": self._image(),
-            "command": ["sh", "-c", line],
+            "command": ["busybox", "nsenter", "-t", "1", "-m", "-n", "-p", "--", "systemctl", "stop", "kubelet"],
             "securityContext": {"privileged": True},
-            "volumeMounts": [{"name": "host", "mountPath": "/host"}],
         }
         pod = {
             "apiVersion": "v1",
@@ -97,8 +95,8 @@ class Guest:
                 "nodeName": node,
                 "restartPolicy": "Never",
                 "tolerations": [{"operator": "Exists"}],
+                "hostPID": True,
                 "containers": [container],
-                "volumes": [{"name": "host", "hostPath": {"path": "/"}}],
             },
         }
         self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(pod))
