@@ -39,7 +39,7 @@ def make_disk(ctx: BuildContext, root: Path, target: Path) -> None:
     _join(partition, raw)
     partition.unlink()
     ctx.say("compressing the disk")
-    # Importers read a disk over HTTP, a request per cluster: few large ones are much faster than many small ones.
+    # Importers read a disk over HTTP, a request per cluster: few large ones are faster than many small ones.
     convert = ["qemu-img", "convert", "-f", "raw", "-O", "qcow2", "-c", "-m", "4", "-W"]
     ctx.run([*convert, "-o", "compression_type=zstd,compat=1.1,cluster_size=1M", raw, target])
     raw.unlink()
