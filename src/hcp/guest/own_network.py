@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hcp.api.networking import DEFAULT_CLUSTER_CIDR
+
 # OVNKubernetes is every CLI's default and means the release's own network here.
 TYPES = ("OVNKubernetes", "OpenShiftSDN", "")
-_DEFAULT = "10.132.0.0/14"
 
 
 def own_network(spec: Mapping[str, Any]) -> bool:
@@ -18,4 +19,4 @@ def own_network(spec: Mapping[str, Any]) -> bool:
 def pod_networks(spec: Mapping[str, Any]) -> list[str]:
     """The ranges pods get addresses from, where the release's own network gives them."""
     networks = (spec.get("networking") or {}).get("clusterNetwork") or [{}]
-    return [str(entry.get("cidr") or _DEFAULT) for entry in networks] if own_network(spec) else []
+    return [str(entry.get("cidr") or DEFAULT_CLUSTER_CIDR) for entry in networks] if own_network(spec) else []

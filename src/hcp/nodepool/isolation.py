@@ -40,11 +40,13 @@ class Isolation:
         return self.controller
 
     def _unkept(self, obj: Object) -> list[str]:
-        """The hosted cluster of this object's namespace, if it has no policy there."""
+        """The hosted cluster of this object's namespace, if its machines belong there and have no policy."""
         namespace = obj["metadata"]["namespace"]
         plane = next(iter(self._planes.list(namespace)), None)
         if plane is None or self._policies.get(NAME, namespace) is not None:
             return []
+        if credentials(plane["spec"].get("platform") or {}):
+            return []  # its machines, and their policy, are in another cluster
         key = (plane["metadata"].get("annotations") or {}).get(ANNOTATION_CLUSTER)
         return [key] if key else []
 
