@@ -25,6 +25,7 @@ from hcp.kube.resources import (
     SECRETS,
     STATEFULSETS,
 )
+from hcp.kubevirt import leftovers
 from hcp.runtime.conditions import get_condition, set_condition
 from hcp.runtime.controller import Result
 
@@ -47,6 +48,9 @@ async def delete(client: Client, cache: Cache, cluster: Object, now: dt.datetime
     waiting = await _node_pools(client, cache, ns, name)
     if not waiting and ours and infra_id:
         waiting = await _capi_cluster(client, cache, infra_id, hosted)
+    if not waiting and ours and infra_id:
+        # While the hosted namespace still holds the kubeconfig for it.
+        waiting = await leftovers.clear(client, hosted, cluster["spec"].get("platform") or {}, infra_id)
     if not waiting and ours:
         waiting = await _hosted_namespace(client, cache, cluster, hosted)
     if waiting:

@@ -81,4 +81,4 @@ def test_machines_run_there_and_the_control_plane_here(
         assert any("except" in str(policy["spec"]["egress"]) for policy in policies)
     finally:
         terminal.run(f"hcp destroy cluster kubevirt {made.words} --cluster-grace-period 20m", seconds=1300)
-    assert not infra.get("vm,vmi,datavolumes,services", "-n", NAMESPACE)["items"]
+    assert not infra.get("vm,vmi,datavolumes,services,networkpolicies", "-n", NAMESPACE)["items"]
