@@ -135,8 +135,11 @@ def arguments(
 
 
 def _environment(p: Params) -> dict[str, str]:
-    """An idle API server holds as much garbage as live data by Go's default; less of it is what density is made of."""
-    env = {"GOGC": p.annotations.get(names.ANNOTATION_KAS_GOGC) or "50"}
+    """An idle API server holds as much garbage as live data by Go's default; less of it is what density is made of.
+
+    Much less costs a sixth more processor time at the start (50 instead of 100), so it is in between.
+    """
+    env = {"GOGC": p.annotations.get(names.ANNOTATION_KAS_GOGC) or "75"}
     if limit := p.annotations.get(names.ANNOTATION_KAS_GOMEMLIMIT):
         env["GOMEMLIMIT"] = limit
     return env

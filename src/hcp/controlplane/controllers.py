@@ -8,7 +8,17 @@ from dataclasses import dataclass
 from hcp.api import names
 from hcp.controlplane.meta import LABEL_MANAGED_BY, MANAGER, component_labels, obj
 from hcp.controlplane.params import Manifest, Params
-from hcp.controlplane.pod import Pod, config_volume, container, http_probe, requests, rolling, secret_volume, template
+from hcp.controlplane.pod import (
+    Pod,
+    config_volume,
+    container,
+    go_environment,
+    http_probe,
+    requests,
+    rolling,
+    secret_volume,
+    template,
+)
 
 ROOT = "/etc/kubernetes"
 
@@ -64,7 +74,7 @@ def deployment(p: Params, what: Controller, arguments: Sequence[str], config_has
         resources=requests(p, component, component, *size),
         ports={"client": what.port},
         mounts={name: f"{ROOT}/{directory}" for name, directory in {**what.secrets, **what.config_maps}.items()},
-        env={"GOGC": "50"},
+        env=go_environment(p),
         startupProbe=http_probe(what.health, "client", failures=300),
         readinessProbe=http_probe(what.health, "client", period=10, timeout=5),
         livenessProbe=liveness,

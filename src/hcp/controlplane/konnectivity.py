@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hcp.controlplane.apiserver_config import UDS_DIR, UDS_NAME
 from hcp.controlplane.params import AGENT_PORT, Manifest, Params
-from hcp.controlplane.pod import container, http_probe, requests, secret_volume
+from hcp.controlplane.pod import container, go_environment, http_probe, requests, secret_volume
 
 HEALTH_PORT = 2041
 ADMIN_PORT = 8093
@@ -46,7 +46,7 @@ def server(p: Params, image: str) -> Manifest:
         ports={"agent": AGENT_PORT, "health": HEALTH_PORT},
         mounts={"konnectivity-cluster": TLS, "konnectivity-uds": UDS_DIR},
         writable=["konnectivity-uds"],
-        env={"GOGC": "50"},
+        env=go_environment(p),
         startupProbe=http_probe("/healthz", HEALTH_PORT, scheme="HTTP", failures=300),
         livenessProbe=http_probe("/healthz", HEALTH_PORT, scheme="HTTP", period=60, timeout=30),
     )

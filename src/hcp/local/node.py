@@ -65,6 +65,8 @@ def node(spec: Spec, layout: Layout, binaries: Mapping[str, Path], versions: Map
             f"--hostname-override={spec.node_name}",
             f"--node-ip={plan.node}",
             "--root-dir=/var/lib/kubelet",
+            # Statistics of every cgroup each ten seconds by default: a fifth of its work with two hundred pods.
+            "--housekeeping-interval=30s",
         ],
         after=["kube-apiserver", "containerd"],
         probe=Probe(url="http://127.0.0.1:10248/healthz"),

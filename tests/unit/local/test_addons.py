@@ -62,7 +62,7 @@ def test_storage_class_is_the_default() -> None:
     (found,) = [obj for obj in storage.objects("i", "h") if obj["kind"] == "StorageClass"]
     assert found["metadata"]["annotations"]["storageclass.kubernetes.io/is-default-class"] == "true"
     (settings,) = [obj for obj in storage.objects("i", "h") if obj["kind"] == "ConfigMap"]
-    assert json.loads(settings["data"]["config.json"])["nodePathMap"][0]["paths"] == [storage.FOLDER]
+    assert json.loads(settings["data"]["config.json"])["sharedFileSystemPath"] == storage.FOLDER
 
 
 @pytest.mark.parametrize("emulation", [True, False])

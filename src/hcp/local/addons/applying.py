@@ -9,6 +9,8 @@ from collections.abc import Sequence
 
 from hcp.api.manifests import Object
 from hcp.kube import Client
+from hcp.kube.errors import Invalid
+from hcp.kube.resources import STORAGECLASSES
 from hcp.local.addons import waiting
 
 MANAGER = "hcp-local"
@@ -26,9 +28,20 @@ async def apply_all(client: Client, wanted: list[Object]) -> None:
 
     async def one(obj: Object) -> None:
         async with slots:
-            await client.apply(obj, manager=MANAGER)
+            await _apply(client, obj)
 
     first = [obj for obj in wanted if obj["kind"] in _FIRST]
     await asyncio.gather(*(one(obj) for obj in first))
     await waiting.definitions_served(client, [obj for obj in first if obj["kind"] == _FIRST[0]])
     await asyncio.gather(*(one(obj) for obj in wanted if obj["kind"] not in _FIRST))
+
+
+async def _apply(client: Client, obj: Object) -> None:
+    try:
+        await client.apply(obj, manager=MANAGER)
+    except Invalid:
+        if obj["kind"] != STORAGECLASSES.kind:
+            raise
+        # A class of an older hcp that cannot be changed: made anew, its volumes keep their name of it.
+        await client.delete(STORAGECLASSES, obj["metadata"]["name"], missing_ok=True)
+        await client.apply(obj, manager=MANAGER)

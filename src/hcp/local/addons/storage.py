@@ -39,7 +39,9 @@ def objects(image: str, helper: str) -> list[Object]:
             "kind": "StorageClass",
             "metadata": {"name": CLASS, "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
             "provisioner": PROVISIONER,
-            "volumeBindingMode": "WaitForFirstConsumer",
+            # On one node there is no place to choose: a volume is there before the pod that wants it, and neither the
+            # scheduler nor importers wait for each other.
+            "volumeBindingMode": "Immediate",
             "reclaimPolicy": "Delete",
         },
     ]
@@ -58,9 +60,9 @@ def _configuration(helper: str) -> dict[str, str]:
             "containers": [{"name": "helper-pod", "image": helper, "imagePullPolicy": "IfNotPresent"}],
         },
     }
-    paths = {"nodePathMap": [{"node": "DEFAULT_PATH_FOR_NON_LISTED_NODES", "paths": [FOLDER]}]}
+    # "Shared" by the one node there is: only then it provides volumes for which no node was chosen.
     return {
-        "config.json": json.dumps(paths),
+        "config.json": json.dumps({"sharedFileSystemPath": FOLDER}),
         "setup": _SETUP,
         "teardown": _TEARDOWN,
         "helperPod.yaml": json.dumps(pod),
