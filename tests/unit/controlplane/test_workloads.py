@@ -104,6 +104,20 @@ def test_annotations_change_priority_requests_and_memory_settings() -> None:
     assert (env["GOGC"], env["GOMEMLIMIT"]) == ("77", "300MiB")
 
 
+def test_only_single_replicas_are_kept_to_one_thread() -> None:
+    def threads(p: Any) -> dict[str, str | None]:
+        found = {}
+        for workload in workloads(p):
+            for container in workload["spec"]["template"]["spec"]["containers"]:
+                env = {e["name"]: e.get("value") for e in container["env"]}
+                found[container["name"]] = env.get("GOMAXPROCS")
+        return found
+
+    one = {"konnectivity-server", "kube-controller-manager", "kube-scheduler"}
+    assert {name for name, value in threads(params()).items() if value == "1"} == one
+    assert set(threads(params(highly_available=True)).values()) == {None}
+
+
 def test_a_release_without_konnectivity_gets_no_sidecar_and_one_without_etcd_is_refused() -> None:
     images = {k: v for k, v in params().images.items() if k != "konnectivity-server"}
     api = workloads(params(images=images))[1]
