@@ -47,10 +47,10 @@ async def delete(client: Client, cache: Cache, cluster: Object, now: dt.datetime
     ours = owner in (None, f"{ns}/{name}")
     waiting = await _node_pools(client, cache, ns, name)
     if not waiting and ours and infra_id:
-        waiting = await _capi_cluster(client, cache, infra_id, hosted)
-    if not waiting and ours and infra_id:
-        # While the hosted namespace still holds the kubeconfig for it.
+        # Before Cluster API's Cluster: the kubeconfig of an external infra cluster goes with it.
         waiting = await leftovers.clear(client, hosted, cluster["spec"].get("platform") or {}, infra_id)
+    if not waiting and ours and infra_id:
+        waiting = await _capi_cluster(client, cache, infra_id, hosted)
     if not waiting and ours:
         waiting = await _hosted_namespace(client, cache, cluster, hosted)
     if waiting:
