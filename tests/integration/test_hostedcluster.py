@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from tests.integration import hostedcluster_support as s
 from tests.integration.api_server import ApiServer, free_port
 from tests.integration.test_engine_registry import Registry, start
@@ -60,7 +61,7 @@ async def image(registry: Registry, tmp_path: Path) -> str:
 class Running:
     """The operator inside the test, with a count of what it writes."""
 
-    def __init__(self, server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, config: ClusterConfig, monkeypatch: pytest.MonkeyPatch) -> None:
         self.writes: list[str] = []
 
         def observer(verb: str, target: str, _status: int, _seconds: float) -> None:
@@ -72,7 +73,7 @@ class Running:
                 super().__init__(*args, **{**options, "observer": observer})
 
         monkeypatch.setattr(process, "Client", Watched)
-        options = process.Options(load_config(server.kubeconfig), health_port=-1, inside=False, support=Support())
+        options = process.Options(config, health_port=-1, inside=False, support=Support())
         self.task = asyncio.create_task(process.Operator(options).run())
 
     async def stop(self) -> None:
@@ -87,7 +88,7 @@ async def operator(
     started: list[Running] = []
 
     def begin() -> Running:
-        started.append(Running(server, monkeypatch))
+        started.append(Running(load_config(server.kubeconfig), monkeypatch))
         return started[-1]
 
     yield begin
@@ -393,3 +394,52 @@ async def test_a_registry_that_gets_trusted_or_comes_up_is_read_without_being_as
     for name in ("strange", "silent"):
         await admin.delete(k.HOSTEDCLUSTERS, name, "clusters")
         await s.eventually("all is gone", lambda n=name: gone(admin, n))  # type: ignore[misc]
+
+
+async def test_a_right_that_is_missing_is_told_and_used_when_it_comes(
+    server: ApiServer,
+    admin: Client,
+    image: str,
+    registry: Registry,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    group = "rbac.authorization.k8s.io"
+    everything = sorted({resource.group for resource in k.KNOWN.values()} - {"policy"})
+    rules = [
+        {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]},
+        {"apiGroups": everything, "resources": ["*"], "verbs": ["*"]},
+    ]
+    subject = {"apiGroup": group, "kind": "User", "name": "narrow"}
+
+    def binding(role: str) -> Object:
+        ref = {"apiGroup": group, "kind": "ClusterRole", "name": role}
+        metadata = {"name": f"narrow-{role}"}
+        made = {"apiVersion": f"{group}/v1", "kind": "ClusterRoleBinding", "metadata": metadata}
+        return {**made, "roleRef": ref, "subjects": [subject]}
+
+    await admin.apply(
+        {"apiVersion": f"{group}/v1", "kind": "ClusterRole", "metadata": {"name": "narrow"}, "rules": rules}
+    )
+    await admin.apply(binding("narrow"))
+    kubeconfig = yaml.safe_load(server.kubeconfig.read_text())
+    kubeconfig["users"][0]["user"]["as"] = "narrow"
+    path = tmp_path / "narrow.kubeconfig"
+    path.write_text(yaml.safe_dump(kubeconfig))
+    running = Running(load_config(path), monkeypatch)
+    try:
+        await s.create(admin, "narrow", image, registry)
+        await s.eventually("told", lambda: mentions(admin, "narrow", "ReconciliationSucceeded", "poddisruptionbudgets"))
+        assert await says(admin, "narrow", "ReconciliationSucceeded", "False")
+        assert await mentions(admin, "narrow", "ReconciliationSucceeded", "forbidden")
+        await admin.apply(binding("cluster-admin"))
+
+        async def made() -> bool:
+            return bool(await admin.list(k.PDBS, "clusters-narrow"))
+
+        await s.eventually("used", made)
+        await s.eventually("recovers", lambda: says(admin, "narrow", "ReconciliationSucceeded", "True"))
+        await admin.delete(k.HOSTEDCLUSTERS, "narrow", "clusters")
+        await s.eventually("all is gone", lambda: gone(admin, "narrow"))
+    finally:
+        await running.stop()

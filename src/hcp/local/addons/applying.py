@@ -41,8 +41,5 @@ async def _apply(client: Client, obj: Object) -> None:
         await client.apply(obj, manager=MANAGER)
     except Invalid:
         # A class that an older hcp made cannot be changed; volumes and CDI's profile hang on it, and it still works.
-        old = (
-            await client.get_or_none(STORAGECLASSES, obj["metadata"]["name"]) if obj["kind"] == "StorageClass" else None
-        )
-        if old is None:
+        if obj["kind"] != STORAGECLASSES.kind or not await client.get_or_none(STORAGECLASSES, obj["metadata"]["name"]):
             raise
