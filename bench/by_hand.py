@@ -260,7 +260,8 @@ async def _answer(client: Client, names: set[str]) -> None:
             await client.replace(body, subresource="approval")
 
 
-def _ready(node: dict[str, Any]) -> bool:
+def ready(node: dict[str, Any]) -> bool:
+    """Whether the node says it can run pods."""
     return any(c["type"] == "Ready" and c["status"] == "True" for c in node["status"].get("conditions") or [])
 
 
@@ -281,7 +282,7 @@ async def by_hand(count: int, folder: Path, memory: int = 2048) -> float:
                 began = time.monotonic()
                 booting = [asyncio.to_thread(bare.boot, n, disk, user_data, memory) for n in range(count)]
                 names = set(await asyncio.gather(*booting))
-                while sum(_ready(node) for node in await client.list(NODES)) < count:
+                while sum(ready(node) for node in await client.list(NODES)) < count:
                     await _answer(client, names)
                     await asyncio.sleep(0.5)
                 return time.monotonic() - began

@@ -12,13 +12,15 @@ from typing import Any, TypeVar
 
 from tests.integration import crds_support
 
+from hcp.api.names import LABEL_CONTROL_PLANE_NAMESPACE
 from hcp.controlplane.hostedcontrolplane import hosted_control_plane
 from hcp.hostedcluster.translate import params
 from hcp.kube import Client, load_config
 from hcp.kube import resources as r
 from hcp.kube.errors import NotFound
 from hcp.nodepool.setup import setup
-from hcp.runtime import EventRecorder
+from hcp.nodepool.watches import Watches
+from hcp.runtime import Controller, EventRecorder
 from hcp.runtime.context import Guests, Informers, OperatorContext
 
 Object = dict[str, Any]
@@ -113,12 +115,12 @@ async def hosted_cluster(
     await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": hosted}})
     for item in (
         _secret("demo-pull-secret", namespace, data(__dockerconfigjson='{"auths":{}}')),
-        _secret("bootstrap-kubeconfig", hosted, data(kubeconfig="kind: Config")),
-        _secret("admin-kubeconfig", hosted, data(kubeconfig=kubeconfig.read_text())),
+        _secret("bootstrap-kubeconfig", hosted, data(kubeconfig="kind: Config"), of=hosted),
+        _secret("admin-kubeconfig", hosted, data(kubeconfig=kubeconfig.read_text()), of=hosted),
         {
             "apiVersion": "v1",
             "kind": "ConfigMap",
-            "metadata": {"name": "kubelet-client-ca", "namespace": hosted},
+            "metadata": _metadata("kubelet-client-ca", hosted, of=hosted),
             "data": {"ca.crt": "PEM"},
         },
     ):
@@ -141,9 +143,18 @@ async def clean(client: Client, namespace: str | None = None) -> None:
                 await client.delete(resource, name, home)
 
 
-def _secret(name: str, namespace: str, content: Mapping[str, str]) -> Object:
-    metadata = {"name": name, "namespace": namespace}
-    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": dict(content)}
+def _secret(name: str, namespace: str, content: Mapping[str, str], of: str | None = None) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": _metadata(name, namespace, of),
+        "data": dict(content),
+    }
+
+
+def _metadata(name: str, namespace: str, of: str | None) -> Object:
+    """``of``: the control plane whose reconciler makes the object, and labels it."""
+    return {"name": name, "namespace": namespace, "labels": {LABEL_CONTROL_PLANE_NAMESPACE: of} if of else {}}
 
 
 def node_pool(namespace: str, name: str = "demo", **spec: Any) -> Object:
@@ -155,13 +166,17 @@ def node_pool(namespace: str, name: str = "demo", **spec: Any) -> Object:
 
 
 @contextlib.asynccontextmanager
-async def running_operator(kubeconfig: Path) -> AsyncIterator[list[tuple[str, str]]]:
-    """The node pool controllers on this server; gives the list of writes they make."""
+async def running_operator(
+    kubeconfig: Path, reads: list[tuple[str, str]] | None = None
+) -> AsyncIterator[list[tuple[str, str]]]:
+    """The node pool controllers on this server; gives the list of writes they make, and fills ``reads``."""
     writes: list[tuple[str, str]] = []
 
     def observer(verb: str, target: str, _status: int, _seconds: float) -> None:
         if verb not in ("get", "list", "watch") and "events" not in target:
             writes.append((verb, target))
+        elif verb in ("get", "list") and reads is not None:
+            reads.append((verb, target))
 
     async with Client(load_config(kubeconfig), observer=observer) as client:
         ctx = OperatorContext(client, Informers(client), Guests(client, inside=False), EventRecorder(client, "test"))
@@ -179,6 +194,21 @@ async def running_operator(kubeconfig: Path) -> AsyncIterator[list[tuple[str, st
                 await closer()
             await ctx.guests.close()
             await ctx.informers.stop()
+
+
+@contextlib.asynccontextmanager
+async def caches(client: Client) -> AsyncIterator[Watches]:
+    """What a node pool's pass reads, filled, without the pass."""
+
+    async def nothing(_key: str) -> None:
+        return None
+
+    ctx = OperatorContext(client, Informers(client), Guests(client, inside=False), EventRecorder(client, "test"))
+    watches = Watches(ctx)
+    watches.wire(Controller("test", nothing))
+    await ctx.informers.start()
+    yield watches
+    await ctx.informers.stop()
 
 
 async def eventually(ask: Callable[[], Awaitable[T | None]], seconds: float = 60) -> T:

@@ -18,7 +18,7 @@ from tests.e2e.guides import documents
 from tests.e2e.guides.shell import Shell
 from tests.integration import crds_support, hostedcluster_support, nodepool_support
 from tests.integration.api_server import ApiServer
-from tests.integration.nodepool_support import condition, eventually, running_operator
+from tests.integration.nodepool_support import caches, condition, eventually, running_operator
 from tests.integration.test_engine_registry import Registry
 from tests.integration.test_engine_registry import start as start_registry
 
@@ -230,7 +230,8 @@ async def test_registry_authorities_are_found_by_name_and_port(openshift: Client
     text = documents.registry_authorities("openshift-config", "registry-config", certificates)
     shell.run("oc apply -f -", stdin=text)
     shell.run(PATCH_IMAGE + """'{"spec": {"additionalTrustedCA": {"name": "registry-config"}}}'""")
-    found = await registry_authorities(openshift)
+    async with caches(openshift) as watches:
+        found = await registry_authorities(watches)
     assert sorted(found) == [f"registry{number}.example.com:5000" for number in range(3)]
     for key, pem in certificates.items():
         assert found[key.replace("..", ":")].strip() == pem.strip()

@@ -72,7 +72,8 @@ async def complete(client: Client, namespace: str) -> None:
 
 async def test_a_pool_becomes_machines_and_then_rests(client: Client, home: str, api_server: Path) -> None:
     hosted = f"{home}-demo"
-    async with running_operator(api_server) as writes:
+    reads: list[tuple[str, str]] = []
+    async with running_operator(api_server, reads) as writes:
         await client.create(node_pool(home))
         deployment = await deployment_of(client, home)
         machine = deployment["spec"]["template"]["spec"]
@@ -95,11 +96,36 @@ async def test_a_pool_becomes_machines_and_then_rests(client: Client, home: str,
         assert pool["status"]["version"] == "1.36.3"
         assert condition(pool, "ReachedIgnitionEndpoint")["status"] == "False"
         before = await quiet(writes)
-        # A change that means nothing asks for a pass; the pass writes nothing.
+        reads.clear()
+        # A change that means nothing asks for a pass; the pass asks the server for nothing and writes nothing.
         await client.patch(r.NODEPOOLS, "demo", home, {"metadata": {"annotations": {"example.com/x": "y"}}})
+        await asyncio.sleep(1)
+        assert reads == []
         await client.patch(r.HOSTEDCLUSTERS, "demo", home, {"metadata": {"annotations": {"example.com/x": "y"}}})
         await asyncio.sleep(1)
         assert writes[before:] == []
+
+
+async def test_a_new_pull_secret_reaches_the_document(client: Client, home: str, api_server: Path) -> None:
+    async with running_operator(api_server) as writes:
+        await client.create(node_pool(home))
+        machine = (await deployment_of(client, home))["spec"]["template"]["spec"]
+        name = machine["bootstrap"]["dataSecretName"].removeprefix("user-data-demo-")
+        await quiet(writes)
+
+        async def document() -> Object:
+            return await client.get(r.SECRETS, f"ignition-{home}-demo-demo-{name}", "hypershift")
+
+        first = (await document())["data"]
+        renewed = base64.b64encode(b'{"auths": {"r.test": {"auth": "bmV3Og=="}}}').decode()
+        await client.patch(r.SECRETS, "demo-pull-secret", home, {"data": {".dockerconfigjson": renewed}})
+
+        async def written() -> bool:
+            return bool((await document())["data"] != first)
+
+        assert await eventually(written)
+        # Machines are not replaced for it: its name is what counts.
+        assert (await deployment_of(client, home))["spec"]["template"]["spec"] == machine
 
 
 async def test_what_replaces_machines_and_what_does_not(client: Client, home: str, api_server: Path) -> None:

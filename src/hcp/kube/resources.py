@@ -114,6 +114,12 @@ VALIDATING_WEBHOOKS = _r(
 MUTATING_WEBHOOKS = _r(
     "admissionregistration.k8s.io", "v1", "mutatingwebhookconfigurations", "MutatingWebhookConfiguration", False
 )
+MUTATING_POLICIES = _r(
+    "admissionregistration.k8s.io", "v1", "mutatingadmissionpolicies", "MutatingAdmissionPolicy", False
+)
+MUTATING_POLICY_BINDINGS = _r(
+    "admissionregistration.k8s.io", "v1", "mutatingadmissionpolicybindings", "MutatingAdmissionPolicyBinding", False
+)
 VALIDATING_POLICIES = _r(
     "admissionregistration.k8s.io", "v1", "validatingadmissionpolicies", "ValidatingAdmissionPolicy", False
 )

@@ -6,10 +6,10 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
-from hcp.api.names import ANNOTATION_NODEPOOL, control_plane_namespace
+from hcp.api.names import ANNOTATION_NODEPOOL, LABEL_CONTROL_PLANE_NAMESPACE, control_plane_namespace
 from hcp.errors import HcpError
 from hcp.kube.errors import Conflict, NotFound, Unreachable
-from hcp.kube.resources import HOSTEDCLUSTERS, MACHINES, NODEPOOLS, NODES
+from hcp.kube.resources import HOSTEDCLUSTERS, MACHINES, NODEPOOLS, NODES, SECRETS
 from hcp.kubevirt import approver, balancers
 from hcp.kubevirt.infra import InfraClients, credentials
 from hcp.kubevirt.nodes import node_patch
@@ -33,6 +33,7 @@ class Cloud:
         self._clusters: Informer = ctx.informers.get(HOSTEDCLUSTERS)
         self._pools: Informer = ctx.informers.get(NODEPOOLS)
         self._machines: Informer = ctx.informers.get(MACHINES)
+        self._secrets: Informer = ctx.informers.get(SECRETS, labels=LABEL_CONTROL_PLANE_NAMESPACE)
         self._shared = InfraCaches.shared(ctx.informers)
         self.sessions = Controller("cloud-sessions", self._reconcile_session, workers=4)
         self.requests = Controller("node-certificates", self._reconcile_request, workers=4)
@@ -68,7 +69,7 @@ class Cloud:
         conditions = (cluster.get("status") or {}).get("conditions")
         if not infra_id or not (is_true(conditions, "KubeAPIServerAvailable") or hosted in self._sessions):
             return None
-        guest = await self._ctx.guests.get(hosted)
+        guest = await self._ctx.guests.get(hosted, self._secrets.get(self._ctx.guests.secret_name, hosted))
         if guest is None:
             return Result(_UNREACHABLE_RETRY)
         infra = await self._infras.get(hosted, credentials((cluster.get("spec") or {}).get("platform") or {}))

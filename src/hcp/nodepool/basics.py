@@ -9,8 +9,7 @@ from hcp.api import conditions as c
 from hcp.api.names import ANNOTATION_SKIP_RELEASE_VALIDATION, FINALIZER
 from hcp.api.pause import parse
 from hcp.errors import HcpError
-from hcp.ignition.certs import CA_SECRET
-from hcp.kube.resources import NODEPOOLS, SECRETS
+from hcp.kube.resources import NODEPOOLS
 from hcp.nodepool import unacted, validation
 from hcp.nodepool.scope import Scope
 from hcp.nodepool.versions import Version, parse_version, release_problem, skew_problem
@@ -106,8 +105,7 @@ async def endpoint(scope: Scope) -> Result | None:
         raise scope.refuse(
             c.IGNITION_ENDPOINT_AVAILABLE, c.IGNITION_ENDPOINT_MISSING, "Ignition endpoint not available, waiting"
         )
-    secret = await scope.ctx.client.get_or_none(SECRETS, CA_SECRET, scope.ctx.namespace)
-    if secret is None:
+    if await scope.tools.watches.authority() is None:
         scope.set(c.IGNITION_ENDPOINT_AVAILABLE, False, c.IGNITION_CA_MISSING, "still waiting for the ignition CA")
         raise HcpError("the bootstrap server's certificate authority does not exist yet")
     scope.drop(c.IGNITION_ENDPOINT_AVAILABLE)

@@ -10,13 +10,12 @@ from hcp.api.names import ANNOTATION_IGNITION_TOKEN_EXPIRY, GROUP
 from hcp.errors import HcpError
 from hcp.guest.own_network import pod_networks
 from hcp.ignition import store
-from hcp.ignition.certs import CA_SECRET
 from hcp.ignition.hashes import hash_simple
 from hcp.ignition.node import NodeInput, rendered
 from hcp.ignition.pointer import Proxy, pointer
 from hcp.ignition.tokens import GRACE_AFTER_ROLLOUT, Tokens, fresh, rotated, stamp, until_rotation
 from hcp.kube.errors import NotFound
-from hcp.kube.resources import SECRETS
+from hcp.kube.resources import CONFIGMAPS, SECRETS
 from hcp.nodepool import unacted
 from hcp.nodepool.config import ConfigInput, GeneratedConfig, generate, global_config
 from hcp.nodepool.inputs import HostedInputs, api_proxy, component, hosted_inputs, service_network
@@ -77,7 +76,7 @@ async def _named(scope: Scope, field: str) -> dict[str, Object | None]:
     names = [entry["name"] for entry in scope.spec.get(field) or []]
     if not names:
         return {}
-    informer = await scope.tools.watches.config_maps(scope.namespace)
+    informer = await scope.tools.watches.given(CONFIGMAPS, scope.namespace)
     return {name: informer.get(name, scope.namespace) for name in names}
 
 
@@ -175,8 +174,7 @@ def _report_reached(scope: Scope, reached: bool) -> None:
 
 
 async def _user_data(scope: Scope, config: GeneratedConfig, tokens: Tokens) -> Object:
-    secret = await scope.ctx.client.get(SECRETS, CA_SECRET, scope.ctx.namespace)
-    authority = base64.b64decode((secret.get("data") or {}).get("ca.crt", ""))
+    authority = base64.b64decode(((await scope.tools.watches.authority() or {}).get("data") or {}).get("ca.crt", ""))
     endpoint = str((scope.cluster.get("status") or {}).get("ignitionEndpoint"))
     text = pointer(endpoint, authority, tokens.current, scope.key, config.target, _proxy(scope))
     return user_data_secret(scope.hosted, scope.pool, config.target, scope.infra_id, text)

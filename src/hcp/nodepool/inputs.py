@@ -12,13 +12,11 @@ from typing import Any
 from hcp.api.names import ANNOTATION_HAPROXY_IMAGE, CA_BUNDLE_KEY, KUBECONFIG_KEY, PULL_SECRET_KEY, SSH_KEY_KEY
 from hcp.errors import HcpError
 from hcp.ignition.apiproxy import ApiProxy
-from hcp.kube import Client
 from hcp.kube.errors import ApiError
-from hcp.kube.resources import CONFIGMAPS, IMAGE_CONFIGS, SECRETS
+from hcp.kube.resources import CONFIGMAPS, SECRETS
 from hcp.nodepool.scope import ReleaseFacts, Scope
+from hcp.nodepool.watches import Watches
 from hcp.runtime import Waiting
-
-_TRUST_NAMESPACE = "openshift-config"
 
 
 @dataclass(frozen=True)
@@ -35,27 +33,32 @@ class HostedInputs:
 
 async def hosted_inputs(scope: Scope) -> HostedInputs:
     """Read them; waits where the control plane has not made them yet."""
-    client, namespace, spec = scope.ctx.client, scope.hosted, scope.cluster_spec
-    home = scope.namespace
-    bootstrap, client_ca, pull, ssh, bundle, authorities = await asyncio.gather(
-        _secret(client, namespace, "bootstrap-kubeconfig", KUBECONFIG_KEY),
-        _config_map(client, namespace, "kubelet-client-ca", "ca.crt"),
-        _secret(client, home, (spec.get("pullSecret") or {}).get("name"), PULL_SECRET_KEY),
-        _secret(client, home, (spec.get("sshKey") or {}).get("name"), SSH_KEY_KEY),
-        _config_map(client, home, (spec.get("additionalTrustBundle") or {}).get("name"), CA_BUNDLE_KEY),
-        registry_authorities(client),
+    watches, spec, home = scope.tools.watches, scope.cluster_spec, scope.namespace
+    kubeconfig, kubelet_ca, pull, ssh, bundle, authorities = await asyncio.gather(
+        watches.of_control_plane(SECRETS, "bootstrap-kubeconfig", scope.hosted),
+        watches.of_control_plane(CONFIGMAPS, "kubelet-client-ca", scope.hosted),
+        watches.named(SECRETS, home, spec.get("pullSecret")),
+        watches.named(SECRETS, home, spec.get("sshKey")),
+        watches.named(CONFIGMAPS, home, spec.get("additionalTrustBundle")),
+        registry_authorities(watches),
     )
-    if not bootstrap or not client_ca:
+    found = HostedInputs(
+        bootstrap_kubeconfig=_decoded(kubeconfig, KUBECONFIG_KEY),
+        kubelet_client_ca=_text(kubelet_ca, "ca.crt"),
+        pull_secret=_decoded(pull, PULL_SECRET_KEY),
+        ssh_key=_decoded(ssh, SSH_KEY_KEY),
+        trust_bundle=_text(bundle, CA_BUNDLE_KEY),
+        registry_authorities=authorities,
+    )
+    if not found.bootstrap_kubeconfig or not found.kubelet_client_ca:
         raise Waiting("WaitingForControlPlane", "the hosted control plane has no bootstrap kubeconfig yet")
-    return HostedInputs(bootstrap, client_ca, pull, ssh, bundle, authorities)
+    return found
 
 
-async def registry_authorities(client: Client) -> dict[str, str]:
+async def registry_authorities(watches: Watches) -> dict[str, str]:
     """Registries the management cluster trusts by a CA of its own; nodes pull the same images and need it too."""
     try:
-        config = await client.get_or_none(IMAGE_CONFIGS, "cluster")
-        name = (((config or {}).get("spec") or {}).get("additionalTrustedCA") or {}).get("name")
-        found = await client.get_or_none(CONFIGMAPS, name, _TRUST_NAMESPACE) if name else None
+        found = await watches.registry_authorities()
     except ApiError:
         return {}
     return {host.replace("..", ":"): pem for host, pem in ((found or {}).get("data") or {}).items()}
@@ -97,11 +100,9 @@ def _default_advertise(networking: Mapping[str, Any]) -> str:
     return "fd00::1" if ipaddress.ip_network(first, strict=False).version == 6 else "172.20.0.1"
 
 
-async def _secret(client: Client, namespace: str, name: str | None, key: str) -> str:
-    found = await client.get_or_none(SECRETS, name, namespace) if name else None
-    return base64.b64decode(((found or {}).get("data") or {}).get(key, "")).decode()
+def _decoded(secret: Mapping[str, Any] | None, key: str) -> str:
+    return base64.b64decode(((secret or {}).get("data") or {}).get(key, "")).decode()
 
 
-async def _config_map(client: Client, namespace: str, name: str | None, key: str) -> str:
-    found = await client.get_or_none(CONFIGMAPS, name, namespace) if name else None
-    return str(((found or {}).get("data") or {}).get(key, ""))
+def _text(config_map: Mapping[str, Any] | None, key: str) -> str:
+    return str(((config_map or {}).get("data") or {}).get(key, ""))

@@ -46,7 +46,8 @@ async def platform(scope: Scope) -> Result | None:
         scope.status.setdefault("platform", {}).setdefault("kubeVirt", {})["credentials"] = dict(given)
     try:
         scope.infra = await scope.tools.infras.get(scope.hosted, given)
-        problem = await infra_problem(scope.infra, scope.platform)
+        ours = None if scope.infra.external else scope.tools.watches.management_nodes.list()
+        problem = await infra_problem(scope.infra, scope.platform, ours)
     except HcpError as error:
         scope.set(c.VALID_PLATFORM_CONFIG, False, c.VALIDATION_FAILED, f"the infra cluster cannot be asked: {error}")
         raise
@@ -57,10 +58,10 @@ async def platform(scope: Scope) -> Result | None:
     return Result(60) if problem else None
 
 
-async def infra_problem(infra: Infra, block: Mapping[str, Any]) -> str | None:
+async def infra_problem(infra: Infra, block: Mapping[str, Any], nodes: list[Object] | None = None) -> str | None:
     """What the infra cluster lacks for this pool; None when nothing is known to be missing.
 
-    What we may not look at is left out; a cluster that does not answer is an error.
+    Nodes are asked for unless given. What we may not look at is left out; a cluster that does not answer is an error.
     """
     wanted = ((block.get("rootVolume") or {}).get("persistent") or {}).get("storageClass")
     if wanted:
@@ -70,7 +71,7 @@ async def infra_problem(infra: Infra, block: Mapping[str, Any]) -> str | None:
             return f"the infra cluster has no storage class {wanted!r}"
         except Forbidden:
             pass
-    return await _devices_problem(infra, block) or await _size_problem(infra, block)
+    return await _devices_problem(infra, block) or await _size_problem(infra, block, nodes)
 
 
 async def _devices_problem(infra: Infra, block: Mapping[str, Any]) -> str | None:
@@ -90,14 +91,14 @@ async def _devices_problem(infra: Infra, block: Mapping[str, Any]) -> str | None
     return f"KubeVirt of the infra cluster does not permit host device {', '.join(missing)}" if missing else None
 
 
-async def _size_problem(infra: Infra, block: Mapping[str, Any]) -> str | None:
+async def _size_problem(infra: Infra, block: Mapping[str, Any], nodes: list[Object] | None) -> str | None:
     compute = block.get("compute") or {}
     memory = quantity.parse(compute.get("memory") or "8Gi") or Decimal(0)
     guaranteed = compute.get("qosClass") == "Guaranteed"
     cores = int(compute.get("cores") or 2)
     asked = Decimal(cores) if guaranteed else Decimal(cores) / _CORES_SHARED
     try:
-        nodes = await infra.client.list(NODES)
+        nodes = await infra.client.list(NODES) if nodes is None else nodes
     except (Forbidden, NotFound):
         return None
     rooms = [room for node in nodes if (room := (node.get("status") or {}).get("allocatable"))]

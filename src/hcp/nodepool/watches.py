@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from hcp.api.names import ANNOTATION_NODEPOOL
+from hcp.api.names import ANNOTATION_NODEPOOL, LABEL_CONTROL_PLANE_NAMESPACE
+from hcp.ignition.certs import CA_SECRET, SERVING_SECRET
 from hcp.ignition.store import LABEL as DOCUMENT_LABEL
+from hcp.kube import Resource
 from hcp.kube.resources import (
     CONFIGMAPS,
     HOSTEDCLUSTERS,
+    IMAGE_CONFIGS,
     KUBEVIRTMACHINES,
     KUBEVIRTMACHINETEMPLATES,
     MACHINEDEPLOYMENTS,
@@ -17,6 +20,7 @@ from hcp.kube.resources import (
     MACHINES,
     MACHINESETS,
     NODEPOOLS,
+    NODES,
     SECRETS,
 )
 from hcp.nodepool.secrets import LABEL as SECRET_LABEL
@@ -24,6 +28,8 @@ from hcp.runtime import Controller, Informer
 from hcp.runtime.context import OperatorContext
 
 Object = dict[str, Any]
+# Where OpenShift keeps what its cluster-wide settings refer to.
+TRUST_NAMESPACE = "openshift-config"
 
 
 class Watches:
@@ -42,7 +48,11 @@ class Watches:
         self.vm_machines = informers.get(KUBEVIRTMACHINES)
         self.secrets = informers.get(SECRETS, labels=SECRET_LABEL)
         self.documents = informers.get(SECRETS, ns=ctx.namespace, labels=DOCUMENT_LABEL)
-        self._config_maps: dict[str, Informer] = {}
+        self.management_nodes = informers.get(NODES)
+        self._image_configs = informers.get(IMAGE_CONFIGS)
+        label = LABEL_CONTROL_PLANE_NAMESPACE
+        self._hosted = {kind: informers.get(kind, labels=label) for kind in (SECRETS, CONFIGMAPS)}
+        self._given: dict[tuple[Resource, str], Informer] = {}
         for informer in (self.machines, self.sets, self.deployments, self.templates, self.secrets, self.documents):
             informer.add_index("pool", _pool_key)
 
@@ -53,18 +63,40 @@ class Watches:
         for informer in (self.deployments, self.sets, self.machines, self.checks, self.secrets, self.documents):
             controller.watch(informer, _pool_key)
         controller.watch(self.vm_machines, self._pools_of_vm_machine)
+        controller.watch(self._image_configs, lambda config: self.pools.keys())
         self._controller = controller
 
-    async def config_maps(self, namespace: str) -> Informer:
-        """ConfigMaps of a namespace that holds pools with user configuration."""
-        informer = self._config_maps.get(namespace)
+    async def named(self, kind: Resource, namespace: str, reference: Object | None) -> Object | None:
+        """The ConfigMap or Secret that somebody's spec names, if it names one."""
+        name = (reference or {}).get("name")
+        return await _read(await self.given(kind, namespace), name, namespace) if name else None
+
+    async def given(self, kind: Resource, namespace: str) -> Informer:
+        """ConfigMaps or Secrets that people wrote into a namespace."""
+        informer = self._given.get((kind, namespace))
         if informer is None:
-            informer = self._informers.get(CONFIGMAPS, ns=namespace)
-            self._config_maps[namespace] = informer
-            self._controller.watch(informer, self._pools_of_config_map)
+            informer = self._given[(kind, namespace)] = self._informers.get(kind, ns=namespace)
+            self._controller.watch(informer, self._users_of_config_map if kind == CONFIGMAPS else self._users_of_secret)
             await informer.start()
         await informer.wait_synced()
         return informer
+
+    async def authority(self) -> Object | None:
+        """A Secret with the bootstrap server's authority in `ca.crt`; its serving certificate comes with it."""
+        serving = self.documents.get(SERVING_SECRET, self.documents.ns)
+        return serving or await self.documents.client.get_or_none(SECRETS, CA_SECRET, self.documents.ns)
+
+    async def registry_authorities(self) -> Object | None:
+        """The ConfigMap of certificate authorities that OpenShift's settings for images name, if they do."""
+        return await self.named(CONFIGMAPS, TRUST_NAMESPACE, self._trusted())
+
+    def _trusted(self) -> Object:
+        spec = (self._image_configs.get("cluster") or {}).get("spec") or {}
+        return spec.get("additionalTrustedCA") or {}
+
+    async def of_control_plane(self, kind: Resource, name: str, hosted: str) -> Object | None:
+        """A Secret or ConfigMap that the control plane's reconciler made."""
+        return await _read(self._hosted[kind], name, hosted)
 
     def of_pool(self, informer: Informer, key: str) -> list[Object]:
         """Everything of one pool (``namespace/name``) in an informer."""
@@ -76,18 +108,37 @@ class Watches:
             if (pool.get("spec") or {}).get("clusterName") == metadata["name"]:
                 yield f"{metadata['namespace']}/{pool['metadata']['name']}"
 
-    def _pools_of_config_map(self, item: Object) -> Iterable[str]:
+    def _users_of_config_map(self, item: Object) -> Iterable[str]:
         metadata = item["metadata"]
         for pool in self.pools.list(metadata["namespace"]):
             spec = pool.get("spec") or {}
             named = [*(spec.get("config") or []), *(spec.get("tuningConfig") or [])]
             if any(entry.get("name") == metadata["name"] for entry in named):
                 yield f"{metadata['namespace']}/{pool['metadata']['name']}"
+        yield from self._users_in_cluster(item, "additionalTrustBundle")
+        if metadata["namespace"] == TRUST_NAMESPACE and metadata["name"] == self._trusted().get("name"):
+            yield from self.pools.keys()
+
+    def _users_of_secret(self, item: Object) -> Iterable[str]:
+        return self._users_in_cluster(item, "pullSecret", "sshKey")
+
+    def _users_in_cluster(self, item: Object, *fields: str) -> Iterable[str]:
+        """Pools of the hosted clusters that name this object in one of these fields."""
+        metadata = item["metadata"]
+        for cluster in self.clusters.list(metadata["namespace"]):
+            spec = cluster.get("spec") or {}
+            if any((spec.get(field) or {}).get("name") == metadata["name"] for field in fields):
+                yield from self._pools_of_cluster(cluster)
 
     def _pools_of_vm_machine(self, item: Object) -> Iterable[str]:
         metadata = item["metadata"]
         machine = self.machines.get(metadata["name"], metadata["namespace"])
         return _pool_key(machine) if machine is not None else ()
+
+
+async def _read(informer: Informer, name: str, namespace: str) -> Object | None:
+    """What the cache has; what it lacks may have been made a moment ago, so the server is asked."""
+    return informer.get(name, namespace) or await informer.client.get_or_none(informer.resource, name, namespace)
 
 
 def _pool_key(item: Object) -> Iterable[str]:

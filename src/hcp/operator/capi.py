@@ -62,6 +62,7 @@ def deployment(component: str, image: str, ns: str) -> Object:
         args += ["--diagnostics-address=127.0.0.1:8080", "--insecure-diagnostics=true"]
         args += ["--feature-gates=MachineSetPreflightChecks=false"]
         args += ["--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=45s"]
+        args += ["--leader-elect-retry-period=10s"]
         # The definitions are ours, with one version: nothing to migrate, and no right to change them is needed.
         args += ["--skip-crd-migration-phases=StorageVersionMigration,CleanupManagedFields"]
     else:

@@ -9,10 +9,11 @@ registry source and as a containerDisk. Nothing of a cluster is inside. On the d
     /usr/lib/hcp/hostname              host name = VM name, from openstack/latest/meta_data.json of the config drive
     /usr/lib/hcp/firstboot             once: Ignition (fetch, files), then starts the units it enabled
     /usr/lib/hcp/growroot              at boot: root file system as big as the disk
+    /usr/lib/hcp/powerbutton           shuts down when the hypervisor asks for it
 
-Units: hcp-hostname, hcp-firstboot, hcp-growroot, containerd, ssh.socket. The kubelet's unit, its configuration and the
-sandbox image come with the Ignition document. DNS for pods is /run/systemd/resolve/resolv.conf; cgroups are v2 with the
-systemd driver; the network interface is eth0. The serial console is ttyS0.
+Units: hcp-hostname, hcp-firstboot, hcp-growroot, hcp-powerbutton, containerd, ssh.socket. The kubelet's unit, its
+configuration and the sandbox image come with the Ignition document. DNS for pods is /run/systemd/resolve/resolv.conf;
+cgroups are v2 with the systemd driver; the network interface is eth0. The serial console is ttyS0.
 """
 
 from __future__ import annotations

@@ -45,6 +45,7 @@ ENABLED = {
         "containerd.service",
         "hcp-firstboot.service",
         "hcp-growroot.service",
+        "hcp-powerbutton.service",
         "systemd-networkd.service",
     ),
     "sockets.target": ("ssh.socket",),

@@ -19,7 +19,7 @@ async def bring_up(ctx: Context, client: Client) -> bool:
     images = await ctx.ensure(parts.IMAGES)
     ctx.lap("add-ons built")
     wanted = objects(ctx, references(images))
-    digest = digest_of(wanted)
+    digest = digest_of([*base.objects(), *wanted])
     if ctx.done("core", digest) and await waiting.all_ready(client, ctx.spec, wanted):
         return False
     await _install(ctx, client, wanted, images)

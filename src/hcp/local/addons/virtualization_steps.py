@@ -31,7 +31,7 @@ async def bring_up(ctx: Context, client: Client) -> bool:
     ctx.lap("KubeVirt and CDI built")
     refs = references(images)
     usable, why = kvm()
-    wishes = [virtualization.kubevirt(emulation=not usable), virtualization.cdi()]
+    wishes = [virtualization.kubevirt(emulation=not usable), virtualization.cdi(), *virtualization.direct_imports()]
     manifests = [with_images(texts[name], refs) for name in sorted(texts)]
     digest = digest_of([{"revision": virtualization.REVISION, "manifests": manifests}, *wishes])
     if ctx.done("virtualization", digest) and await _deployed(client):
