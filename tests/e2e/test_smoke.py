@@ -120,6 +120,11 @@ def test_scaling_down_removes_a_node_and_its_machine(
     hcp("scale", "nodepool", CLUSTER, "--replicas", "1", *access)
     eventually(lambda: len(guest.get("nodes")["items"]) == 1, "one node left", 300)
     eventually(lambda: len(management.get("vm", "-n", CONTROL_PLANE)["items"]) == 1, "one machine left", 300)
+    # It was asked to shut down and did; a machine that is deaf to that is ended by force, and reported as crashed.
+    events = management.get("events", "-n", CONTROL_PLANE)["items"]
+    ours = [e for e in events if e["involvedObject"]["kind"] == "VirtualMachineInstance"]
+    ends = [e["message"] for e in ours if e["reason"] == "Stopped"]
+    assert ends == ["The VirtualMachineInstance was shut down."]
 
 
 def test_destroy_leaves_nothing(management: Cluster, access: tuple[str, str]) -> None:
