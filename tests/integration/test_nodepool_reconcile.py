@@ -100,7 +100,8 @@ async def test_a_pool_becomes_machines_and_then_rests(client: Client, home: str,
         # A change that means nothing asks for a pass; the pass asks the server for nothing and writes nothing.
         await client.patch(r.NODEPOOLS, "demo", home, {"metadata": {"annotations": {"example.com/x": "y"}}})
         await asyncio.sleep(1)
-        assert reads == []
+        # Kinds that are not installed are looked for again now and then, with or without a pass.
+        assert [read for read in reads if not read[1].endswith(".config.openshift.io")] == []
         await client.patch(r.HOSTEDCLUSTERS, "demo", home, {"metadata": {"annotations": {"example.com/x": "y"}}})
         await asyncio.sleep(1)
         assert writes[before:] == []
