@@ -35,6 +35,7 @@ from hcp.kubevirt.csr import BOOTSTRAP_USER, MachineFacts, approval, concerns_us
 from hcp.local.kvm import probe
 from hcp.local.ports import free_ports
 from hcp.oci.push import Pusher
+from hcp.runtime import is_true
 
 # What QEMU's user network calls the machine it runs on, and the address it gives the guest.
 HOST, GUEST = "10.0.2.2", "10.0.2.15"
@@ -262,7 +263,7 @@ async def _answer(client: Client, names: set[str]) -> None:
 
 def ready(node: dict[str, Any]) -> bool:
     """Whether the node says it can run pods."""
-    return any(c["type"] == "Ready" and c["status"] == "True" for c in node["status"].get("conditions") or [])
+    return is_true(node["status"].get("conditions"), "Ready")
 
 
 async def by_hand(count: int, folder: Path, memory: int = 2048) -> float:

@@ -32,6 +32,7 @@ from bench.by_hand import by_hand, ready
 from hcp.kube import Client, ClusterConfig, load_config
 from hcp.kube.resources import NODEPOOLS, NODES, PODS, VMIS
 from hcp.local.memory import pss_bytes
+from hcp.runtime import is_true
 
 NAMESPACE, CLUSTER = "bench-nodes", "bench"
 HOSTED = f"{NAMESPACE}-{CLUSTER}"
@@ -156,9 +157,9 @@ class Bench:
 
 def running(pod: dict[str, Any]) -> bool:
     """Whether its containers are ready, or it is going away."""
-    conditions = (pod.get("status") or {}).get("conditions") or []
-    up = any(c["type"] == "Ready" and c["status"] == "True" for c in conditions)
-    return up or bool(pod["metadata"].get("deletionTimestamp"))
+    return is_true((pod.get("status") or {}).get("conditions"), "Ready") or bool(
+        pod["metadata"].get("deletionTimestamp")
+    )
 
 
 def _available(count: int) -> Callable[[dict[str, Any]], bool]:

@@ -14,6 +14,8 @@ GROUP = "hypershift.openshift.io"
 VERSION = "v1beta1"
 API_VERSION = f"{GROUP}/{VERSION}"
 
+# Where OpenShift keeps what its cluster-wide settings refer to.
+CONFIG_NAMESPACE = "openshift-config"
 OPERATOR_NAMESPACE = "hypershift"
 DEFAULT_NAMESPACE = "clusters"
 ROUTER_NAMESPACE = "openshift-ingress"

@@ -19,7 +19,6 @@ from hcp.oci.trust import from_config_map
 from hcp.release import Release, ReleaseError, read
 
 NEEDED = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
-CONFIG_NAMESPACE = "openshift-config"
 ARCHES = {"amd64": "AMD64", "arm64": "ARM64", "ppc64le": "PPC64LE", "s390x": "S390X"}
 
 
@@ -103,7 +102,7 @@ class Releases:
         name = (((config or {}).get("spec") or {}).get("additionalTrustedCA") or {}).get("name")
         if not name:
             return {}
-        found = await self._cache.user_object(CONFIGMAPS, name, CONFIG_NAMESPACE)
+        found = await self._cache.user_object(CONFIGMAPS, name, names.CONFIG_NAMESPACE)
         return from_config_map((found or {}).get("data"))
 
 

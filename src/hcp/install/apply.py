@@ -59,7 +59,7 @@ async def has_embedded_registry(client: Client) -> bool:
     name = ((config.get("spec") or {}).get("additionalTrustedCA") or {}).get("name")
     if not name:
         return False
-    trusted = await client.get_or_none(r.CONFIGMAPS, name, "openshift-config") or {}
+    trusted = await client.get_or_none(r.CONFIGMAPS, name, names.CONFIG_NAMESPACE) or {}
     return REGISTRY_KEY in (trusted.get("data") or {})
 
 

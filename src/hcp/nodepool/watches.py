@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from hcp.api.names import ANNOTATION_NODEPOOL, LABEL_CONTROL_PLANE_NAMESPACE
+from hcp.api.names import ANNOTATION_NODEPOOL, CONFIG_NAMESPACE, LABEL_CONTROL_PLANE_NAMESPACE
 from hcp.ignition.certs import CA_SECRET, SERVING_SECRET
 from hcp.ignition.store import LABEL as DOCUMENT_LABEL
 from hcp.kube import Resource
@@ -28,8 +28,6 @@ from hcp.runtime import Controller, Informer
 from hcp.runtime.context import OperatorContext
 
 Object = dict[str, Any]
-# Where OpenShift keeps what its cluster-wide settings refer to.
-TRUST_NAMESPACE = "openshift-config"
 
 
 class Watches:
@@ -88,7 +86,7 @@ class Watches:
 
     async def registry_authorities(self) -> Object | None:
         """The ConfigMap of certificate authorities that OpenShift's settings for images name, if they do."""
-        return await self.named(CONFIGMAPS, TRUST_NAMESPACE, self._trusted())
+        return await self.named(CONFIGMAPS, CONFIG_NAMESPACE, self._trusted())
 
     def _trusted(self) -> Object:
         spec = (self._image_configs.get("cluster") or {}).get("spec") or {}
@@ -116,7 +114,7 @@ class Watches:
             if any(entry.get("name") == metadata["name"] for entry in named):
                 yield f"{metadata['namespace']}/{pool['metadata']['name']}"
         yield from self._users_in_cluster(item, "additionalTrustBundle")
-        if metadata["namespace"] == TRUST_NAMESPACE and metadata["name"] == self._trusted().get("name"):
+        if metadata["namespace"] == CONFIG_NAMESPACE and metadata["name"] == self._trusted().get("name"):
             yield from self.pools.keys()
 
     def _users_of_secret(self, item: Object) -> Iterable[str]:

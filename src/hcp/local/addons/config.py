@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hcp.api.manifests import Object, config_map
+from hcp.api.names import CONFIG_NAMESPACE
 from hcp.local.addons.objects import namespace
 from hcp.local.addresses import REGISTRY_HOST, REGISTRY_PORT, Addresses
 
@@ -73,8 +74,8 @@ def objects(plan: Addresses, registry_ca: str) -> list[Object]:
         "networkType": "bridge",
     }
     return [
-        namespace("openshift-config"),
-        config_map(TRUST, "openshift-config", {key: registry_ca}),
+        namespace(CONFIG_NAMESPACE),
+        config_map(TRUST, CONFIG_NAMESPACE, {key: registry_ca}),
         {**_cluster("Network", network), "status": network},
         _cluster("Ingress", {"domain": plan.apps_domain}),
         _cluster("Image", {"additionalTrustedCA": {"name": TRUST}}),

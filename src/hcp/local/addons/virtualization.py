@@ -96,7 +96,7 @@ def direct_imports() -> list[Object]:
     after an import ran out of memory, as storage on a network may be slower this way.
     """
     name = "hcp-local-direct-imports"
-    versions = {"apiVersion": "admissionregistration.k8s.io/v1"}
+    common = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": name}}
     claims = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["persistentvolumeclaims"]}
     source = "object.metadata.?annotations['cdi.kubevirt.io/storage.import.source'].hasValue()"
     path = '"/metadata/annotations/" + jsonpatch.escapeKey("cdi.kubevirt.io/storage.import.requiresDirectIo")'
@@ -109,13 +109,8 @@ def direct_imports() -> list[Object]:
         "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}],
     }
     return [
-        {**versions, "kind": "MutatingAdmissionPolicy", "metadata": {"name": name}, "spec": policy},
-        {
-            **versions,
-            "kind": "MutatingAdmissionPolicyBinding",
-            "metadata": {"name": name},
-            "spec": {"policyName": name},
-        },
+        {**common, "kind": "MutatingAdmissionPolicy", "spec": policy},
+        {**common, "kind": "MutatingAdmissionPolicyBinding", "spec": {"policyName": name}},
     ]
 
 
