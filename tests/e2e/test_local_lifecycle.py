@@ -47,11 +47,7 @@ def nft_tables() -> str:
 
     tools = payload.find("node-tools")
     assert tools is not None
-    environment = {**os.environ, "LD_LIBRARY_PATH": str(tools / "lib")}
-    done = subprocess.run(
-        [str(tools / "bin" / "nft"), "list", "tables"], capture_output=True, text=True, check=True, env=environment
-    )
-    return done.stdout
+    return output(str(tools / "bin" / "nft"), "list", "tables")
 
 
 def machine(name: str) -> dict[str, object]:

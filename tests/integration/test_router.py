@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import shutil
 import socket
 import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -38,9 +37,6 @@ def own_address() -> str:
 
 
 def haproxy_binary() -> str:
-    found = shutil.which("haproxy")
-    if found:
-        return found
     return str(Path(payload.ensure(["haproxy"], progress=None)["haproxy"]) / "bin" / "haproxy")
 
 

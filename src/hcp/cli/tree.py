@@ -36,6 +36,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "local list": ("local_list", "List embedded clusters"),
     "payload build": ("payload_build", "Build binaries, images and releases"),
     "payload list": ("payload_list", "List what is built and what is missing"),
+    "payload check": ("payload_check", "Check that built programs find their libraries on any Linux"),
     "payload clean": ("payload_clean", "Remove built artifacts"),
     "payload export": ("payload_export", "Pack built artifacts for another machine"),
     "payload import": ("payload_import", "Unpack artifacts built on another machine"),

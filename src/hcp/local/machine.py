@@ -81,12 +81,7 @@ table ip {table} {{
 
 def _nft(rules: str, tools: list[Path]) -> None:
     folders = [str(tool / "bin") for tool in tools]
-    libraries = [str(tool / "lib") for tool in tools if (tool / "lib").is_dir()]
-    environment = {
-        **os.environ,
-        "PATH": ":".join([*folders, os.environ.get("PATH", ""), "/usr/sbin", "/sbin"]),
-        "LD_LIBRARY_PATH": ":".join(libraries),
-    }
+    environment = {**os.environ, "PATH": ":".join([*folders, os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])}
     try:
         done = subprocess.run(
             ["nft", "-f", "-"], input=rules, check=False, capture_output=True, text=True, env=environment

@@ -63,7 +63,6 @@ def _facts(layout: Layout, spec: Spec, tools: list[Path]) -> dict[str, object]:
     from hcp.payload.store import cache_root
 
     folders = [str(tool / "bin") for tool in tools]
-    libraries = [str(tool / "lib") for tool in tools if (tool / "lib").is_dir()]
     plan = spec.addresses
     source = Path(__file__).resolve().parents[2]
     return {
@@ -76,7 +75,6 @@ def _facts(layout: Layout, spec: Spec, tools: list[Path]) -> dict[str, object]:
         "argv": launch.supervisor_argv(layout),
         "env": {
             "PATH": ":".join([*folders, "/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"]),
-            "LD_LIBRARY_PATH": ":".join(libraries),
             "PYTHONUNBUFFERED": "1",
             "HOME": "/root",
         },

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,8 @@ class Component:
     """One or two words for the progress line, such as "built with Go" or "from Debian packages"."""
     on_request: bool = False
     """Left out when everything is built: only testing hcp itself needs it."""
+    runs_in: Mapping[str, str] = field(default_factory=dict)
+    """Program → the root file system it is only ever started in; its libraries are looked for there."""
 
 
 def component_key(component: Component, dep_keys: Mapping[str, str]) -> str:

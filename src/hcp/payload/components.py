@@ -34,6 +34,7 @@ def component_from(name: str, entry: dict[str, Any]) -> Component:
         summary=entry.get("summary", ""),
         how=_HOW.get(kind, _HOW["go"]),
         on_request=entry.get("on_request", False),
+        runs_in=entry.get("runs_in", {}),
     )
 
 
@@ -45,8 +46,8 @@ def _build_function(kind: str, entry: dict[str, Any]) -> Callable[[BuildContext]
 
 
 def _inputs(name: str, entry: dict[str, Any]) -> str:
-    """Flags and recipe files; not the summary and not where official builds are, which change nothing."""
-    flags = {key: value for key, value in entry.items() if key not in ("summary", "download")}
+    """Flags and recipe files; not the summary, nor where official builds are and programs run: no file changes."""
+    flags = {key: value for key, value in entry.items() if key not in ("summary", "download", "runs_in")}
     recipe = recipe_dir(name)
     return json.dumps(flags, sort_keys=True) + (hash_files(recipe) if recipe.is_dir() else "")
 

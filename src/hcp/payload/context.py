@@ -86,10 +86,10 @@ class BuildContext:
             self.say("installing " + " ".join(missing))
             debian.install(missing, self)
 
-    def unpack_debs(self, packages: Sequence[str], into: Path) -> dict[str, str]:
+    def unpack_debs(self, packages: Sequence[str], into: Path) -> dict[str, debian.Package]:
         """Downloads Debian packages and unpacks them into a directory, without installing them; needs no root.
 
-        Returns the version of each package.
+        Returns the version of each package and which library packages it needs.
         """
         return debian.unpack(packages, into, self)
 

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from hcp.errors import HcpError
 if TYPE_CHECKING:
     from hcp.payload.context import BuildContext
 
+_C_LIBRARY = ("libc6", "libc-bin")
 _APT_ENV = {"DEBIAN_FRONTEND": "noninteractive", "LC_ALL": "C"}
 
 
@@ -43,7 +45,15 @@ def install(packages: Sequence[str], ctx: BuildContext) -> None:
     )
 
 
-def unpack(packages: Sequence[str], into: Path, ctx: BuildContext) -> dict[str, str]:
+@dataclass(frozen=True)
+class Package:
+    """A package that was unpacked. `libraries` are the packages it says it needs libraries of."""
+
+    version: str
+    libraries: tuple[str, ...]
+
+
+def unpack(packages: Sequence[str], into: Path, ctx: BuildContext) -> dict[str, Package]:
     """Fetches packages of this machine's Debian and unpacks them below `into`."""
     _need_apt(packages)
     folder = ctx.scratch / "debs"
@@ -51,15 +61,24 @@ def unpack(packages: Sequence[str], into: Path, ctx: BuildContext) -> dict[str, 
     if os.geteuid() == 0:
         folder.chmod(0o777)  # apt fetches as its own user
     _with_fresh_lists(ctx, ["apt-get", "download", "-o", "APT::Sandbox::User=root", *packages], cwd=folder)
-    versions = {}
+    unpacked = {}
     into.mkdir(parents=True, exist_ok=True)
     for package in sorted(folder.glob("*.deb")):
         ctx.run(["dpkg-deb", "-x", package, into])
-        fields = ctx.run(["dpkg-deb", "-W", "--showformat=${Package} ${Version}", package], capture=True).decode()
-        name, version = fields.split()
-        versions[name] = version
+        form = "--showformat=${Package}\n${Version}\n${Pre-Depends},${Depends}"
+        name, version, depends = ctx.run(["dpkg-deb", "-W", form, package], capture=True).decode().split("\n", 2)
+        unpacked[name] = Package(version, library_packages(depends))
         package.unlink()
-    return versions
+    return unpacked
+
+
+def library_packages(depends: str) -> tuple[str, ...]:
+    """The packages with libraries among a package's dependencies: by Debian's rules their names begin with lib.
+
+    Of alternatives the first, which is what Debian itself builds with. The C library is every machine's own.
+    """
+    names = [clause.split("|")[0].split("(")[0].strip().split(":")[0] for clause in depends.split(",")]
+    return tuple(name for name in names if name.startswith(("lib", "zlib")) and name not in _C_LIBRARY)
 
 
 def _with_fresh_lists(ctx: BuildContext, argv: list[str], cwd: Path | None = None) -> None:

@@ -32,6 +32,8 @@ from hcp.payload.disk_initrd import ROOT_MODULES, build_initrd
 from hcp.payload.disk_raw import DISK_BYTES, make_disk
 from hcp.payload.disk_root import KERNEL, PACKAGES, finish_root, make_debian, root_inputs
 from hcp.payload.image import REGISTRY, version_of
+from hcp.payload.linking.check import demand_inside
+from hcp.payload.linking.tree import read_folder
 from hcp.payload.versions import recipe_dir
 
 REPOSITORY = "hcp/node-disk"
@@ -82,6 +84,7 @@ def _build(minor: str, ctx: BuildContext) -> None:
     _add_kernel(ctx, root)
     _add_binaries(ctx, root, minor)
     finish_root(root, recipe_dir("node-disk") / "root")
+    _check_libraries(ctx, root)
     preload(ctx, node_images(minor), root / "var" / "lib" / "containerd")
     disk = ctx.scratch / "disk.qcow2"
     make_disk(ctx, root, disk)
@@ -120,6 +123,12 @@ def _add_binaries(ctx: BuildContext, root: Path, minor: str) -> None:
     _install(ctx.dep("ignition") / "bin" / "ignition", root / "usr" / "lib" / "hcp" / "ignition")
     for plugin in (ctx.dep("cni-plugins") / "bin").iterdir():
         _install(plugin, root / "opt" / "cni" / "bin" / plugin.name)
+
+
+def _check_libraries(ctx: BuildContext, root: Path) -> None:
+    """Every program on the disk finds its libraries there; Debian's own and ours."""
+    tree = read_folder(root)
+    demand_inside(ctx.component.name, tree, tree.files)
 
 
 def _install(source: Path, target: Path) -> None:

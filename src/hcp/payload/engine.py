@@ -13,6 +13,7 @@ from hcp.payload.cleaning import human_size
 from hcp.payload.component import Component
 from hcp.payload.context import BuildContext
 from hcp.payload.fromdir import take_from
+from hcp.payload.linking import check
 from hcp.payload.progress import Progress
 from hcp.payload.registry import Registry, default_registry
 from hcp.payload.store import Store
@@ -123,6 +124,7 @@ class Engine:
         absent = [path for path in component.outputs if not (ctx.out / path).exists()]
         if absent:
             raise HcpError(f"The build of {name} ended without {', '.join(absent)}", hint=f"See the log {ctx.log}")
+        check.demand(name, ctx.out, component.runs_in)
         facts = {"version": component.version, "origin": how, "seconds": round(time.monotonic() - began, 1)}
         self.store.finish(ctx.out, name, key, facts)
         shutil.rmtree(work, ignore_errors=True)
