@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 LINK_KUBECTL := $(BIN)/python -c 'from hcp import payload; p = payload.find("kubernetes-1.36"); p and print(p / "bin" / "kubectl")' \
 	| xargs -r -I{} ln -sf {} $(BIN)/kubectl
 
-.PHONY: install demo test test-unit test-integration test-smoke test-e2e conformance lint clean
+.PHONY: install demo test test-unit test-integration test-security test-smoke test-e2e conformance lint clean
 
 install: $(STAMP)
 	@$(LINK_KUBECTL)
@@ -23,7 +23,7 @@ demo: install
 	$(BIN)/hcp demo --nodes $(or $(NODES),2) $(if $(DOWNLOAD),--download)
 	@$(LINK_KUBECTL)
 
-test: lint test-unit test-integration test-smoke
+test: lint test-unit test-integration test-security test-smoke
 
 lint: install
 	$(BIN)/ruff check .
@@ -39,6 +39,12 @@ test-integration: install
 	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy >/dev/null
 	@$(LINK_KUBECTL)
 	$(BIN)/pytest -q tests/integration
+
+# Attacks, one file per way up, that need no virtual machine; those that do are below tests/e2e/security.
+test-security: install
+	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy >/dev/null
+	@$(LINK_KUBECTL)
+	$(BIN)/pytest -q tests/security
 
 # The whole way once, with real virtual machines. Needs root.
 test-smoke: install

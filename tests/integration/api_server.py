@@ -15,6 +15,7 @@ from pathlib import Path
 import yaml
 
 from hcp import pki
+from hcp.kube import Client
 
 
 def binaries(links: Path) -> Path:
@@ -172,6 +173,13 @@ class LocalServer:
         if done.returncode:
             raise RuntimeError(f"{' '.join(command)} failed:\n{done.stdout}{done.stderr}")
         return done.stdout
+
+
+async def account_token(admin: Client, account: str, namespace: str) -> str:
+    """A token of a ServiceAccount, as a pod of its would have one."""
+    path = f"/api/v1/namespaces/{namespace}/serviceaccounts/{account}/token"
+    body = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+    return str((await admin.raw("POST", path, body=body))["status"]["token"])
 
 
 def _end(process: subprocess.Popen[bytes] | None, kill: bool) -> None:

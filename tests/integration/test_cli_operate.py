@@ -102,7 +102,7 @@ async def test_kubeconfigs(hcp_cli: Runner, client: Client, namespace: str) -> N
     assert "doesn't report a kubeconfig" in text
     await make_ready(client, namespace, "one")
     single = hcp_cli.ok("create", "kubeconfig", "--name", "one", "--namespace", namespace)
-    assert single.out == KUBECONFIG.format("one")
+    assert yaml.safe_load(single.out)["users"] == yaml.safe_load(KUBECONFIG.format("one"))["users"]
     result = hcp_cli.ok("create", "kubeconfig", "--namespace", namespace)
     merged = yaml.safe_load(result.out)
     assert f"left out {namespace}/two" in result.err

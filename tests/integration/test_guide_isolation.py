@@ -9,7 +9,7 @@ import yaml
 from tests.e2e.guides import documents
 from tests.integration import crds_support
 from tests.integration import nodepool_support as support
-from tests.integration.api_server import ApiServer
+from tests.integration.api_server import ApiServer, account_token
 from tests.integration.nodepool_support import condition, eventually, running_operator
 
 from hcp.api.names import INFRA_CREDENTIALS
@@ -43,7 +43,10 @@ async def prepare(client: Client, server: ApiServer) -> None:
     )
     await support.hosted_cluster(client, HOME, server.kubeconfig)
     kubeconfig = yaml.safe_load(server.kubeconfig.read_text())
-    kubeconfig["users"][0]["user"]["as"] = f"system:serviceaccount:{VMS}:{documents.ACCOUNT}"
+    await client.create(
+        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": documents.ACCOUNT, "namespace": VMS}}
+    )
+    kubeconfig["users"][0]["user"] = {"token": await account_token(client, documents.ACCOUNT, VMS)}
     data = {"kubeconfig": base64.b64encode(yaml.safe_dump(kubeconfig).encode()).decode()}
     metadata = {"name": INFRA_CREDENTIALS, "namespace": f"{HOME}-demo"}
     await client.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})

@@ -15,7 +15,7 @@ from tests.integration import hostedcluster_support as s
 from tests.integration.api_server import ApiServer, free_port
 from tests.integration.test_engine_registry import Registry, start
 
-from hcp.kube import Client, ClusterConfig, load_config
+from hcp.kube import Client, ClusterConfig, found_config, load_config
 from hcp.kube import resources as k
 from hcp.operator import process
 from hcp.operator.support import Support
@@ -137,7 +137,7 @@ async def test_a_cluster_comes_up_stays_still_and_goes_away(
         await s.eventually("the API server is deployed", made, hands(admin, ns))
         await hosted.start(admin, ns, port)
         secret = await admin.get(k.SECRETS, "whole-admin-kubeconfig", "clusters")
-        config = ClusterConfig.from_kubeconfig_bytes(base64.b64decode(secret["data"]["kubeconfig"]))
+        config = found_config.load(base64.b64decode(secret["data"]["kubeconfig"]))
         async with Client(config) as guest:
 
             async def answers() -> bool:

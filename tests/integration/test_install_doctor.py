@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.integration.api_server import ApiServer
+from tests.integration.api_server import ApiServer, account_token
 
 from hcp.kube import Client, load_config
 from hcp.preflight.infra import rights
@@ -160,6 +160,10 @@ async def test_the_printed_rights_are_exactly_enough(own_server: ApiServer, tmp_
         assert [one.state for one in after] == ["ok"]
         elsewhere = await rights(client, "default")
         assert elsewhere[0].state == "failed"
+        # What is handed over for a Secret carries a token, and impersonates nobody.
+        config = yaml.safe_load(own_server.kubeconfig.read_text())
+        config["users"][0]["user"] = {"token": await account_token(owner, "hcp-infra", "vms")}
+        kubeconfig.write_text(yaml.safe_dump(config))
     code, found = doctor(own_server.kubeconfig, f"--infra-kubeconfig-file={kubeconfig}", "--infra-namespace=vms")
     assert code == 1
     assert found["Rights on the infra cluster"]["state"] == "ok"

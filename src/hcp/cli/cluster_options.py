@@ -239,7 +239,7 @@ def _files(call: Call, options: ClusterOptions) -> None:
         options.image_content_sources = files.image_content_sources(call.text("image-content-sources"))
     if call.text("infra-kubeconfig-file"):
         path = call.text("infra-kubeconfig-file")
-        options.infra_kubeconfig, _ = files.kubeconfig("infra-kubeconfig-file", path, lenient=is_render(call))
+        options.infra_kubeconfig = files.kubeconfig("infra-kubeconfig-file", path, lenient=is_render(call))
 
 
 def _workers(call: Call, options: ClusterOptions, workers: WorkerOptions) -> WorkerOptions:

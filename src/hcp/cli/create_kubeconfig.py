@@ -8,7 +8,7 @@ from hcp.cli.common import CLUSTER_ACCESS, NAMESPACE
 COMMAND = Command(
     "create kubeconfig",
     "Print the kubeconfig of one or all hosted clusters",
-    long="With --name the kubeconfig of that hosted cluster, as its Secret holds it. Without, one kubeconfig with a "
+    long="With --name the kubeconfig of that hosted cluster. Without, one kubeconfig with a "
     "context NAMESPACE-NAME for every hosted cluster of the namespace.",
     examples=(
         ("One cluster", "{prog} create kubeconfig --name demo > demo.kubeconfig"),

@@ -37,7 +37,7 @@ async def run(call: Call) -> int | None:
     from hcp.cli.cluster import connect
     from hcp.cli.files import kubeconfig
     from hcp.cli.table import show_data, table
-    from hcp.kube import Client, ClusterConfig
+    from hcp.kube import Client, found_config
     from hcp.preflight.cidrs import parse
     from hcp.preflight.result import failed
     from hcp.preflight.run import everything
@@ -54,8 +54,8 @@ async def run(call: Call) -> int | None:
     async with AsyncExitStack() as stack:
         infra = None
         if file:
-            data, _ = kubeconfig("infra-kubeconfig-file", file)
-            infra = await stack.enter_async_context(Client(ClusterConfig.from_kubeconfig_bytes(data)))
+            data = kubeconfig("infra-kubeconfig-file", file)
+            infra = await stack.enter_async_context(Client(found_config.load(data, f"The file {file}")))
         client = await stack.enter_async_context(connect(call))
         ranges = [*call.items("cluster-cidr"), *call.items("service-cidr")]
         findings = await everything(client, ranges, infra, namespace)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hcp.cli.command import UsageError
 from hcp.cli.terminal import warn
+from hcp.errors import HcpError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,8 +85,8 @@ def ssh_key(path: str) -> bytes:
     return data
 
 
-def kubeconfig(flag: str, path: str, *, lenient: bool = False) -> tuple[bytes, dict[str, Any]]:
-    """A kubeconfig and its contents; `lenient` takes any YAML and only warns, for rendering with placeholders."""
+def kubeconfig(flag: str, path: str, *, lenient: bool = False) -> bytes:
+    """A kubeconfig that may go into a Secret; `lenient` takes any YAML and only warns, for placeholders."""
     allowed = "a kubeconfig (YAML with clusters, users and contexts)"
     data = read(flag, path)
     found = _yaml(flag, path, data, allowed)
@@ -93,8 +94,16 @@ def kubeconfig(flag: str, path: str, *, lenient: bool = False) -> tuple[bytes, d
         if not lenient:
             raise refuse(flag, path, "there is no list of clusters in it", allowed)
         warn(f'the file "{path}" given with --{flag} is no kubeconfig: there is no list of clusters in it')
-        found = {}
-    return data, found
+        return data
+    from hcp.kube import found_config
+
+    try:
+        found_config.load(data, f'the file "{path}" given with --{flag}')
+    except HcpError as error:
+        if not lenient:
+            raise UsageError(error.sentence, cause=error.cause, hint=error.hint) from None
+        warn(f"{error}; the operator will refuse it as it is")
+    return data
 
 
 def image_content_sources(path: str) -> list[dict[str, Any]]:

@@ -8,8 +8,7 @@ from typing import Any
 from hcp.api import names
 from hcp.cli.terminal import note
 from hcp.errors import HcpError
-from hcp.kube import Client
-from hcp.kube.config import parse_kubeconfig
+from hcp.kube import Client, found_config
 from hcp.kube.errors import NotFound
 from hcp.kube.resources import HOSTEDCLUSTERS, SECRETS
 
@@ -40,9 +39,13 @@ async def find_cluster(client: Client, prog: str, namespace: str, name: str) -> 
     )
 
 
+def _source(namespace: str, name: str) -> str:
+    return f"The kubeconfig of hosted cluster {namespace}/{name}"
+
+
 async def single(client: Client, prog: str, namespace: str, name: str) -> bytes:
     cluster = await find_cluster(client, prog, namespace, name)
-    return await from_secret(client, prog, cluster)
+    return found_config.plain_text(await from_secret(client, prog, cluster), _source(namespace, name))
 
 
 async def from_secret(client: Client, prog: str, cluster: Object) -> bytes:
@@ -81,7 +84,8 @@ async def merged(client: Client, namespace: str | None) -> Object:
         meta = cluster["metadata"]
         where = f"{meta['namespace']}/{meta['name']}"
         try:
-            source = parse_kubeconfig(await from_secret(client, "hcp", cluster), f"the kubeconfig of {where}")
+            data = await from_secret(client, "hcp", cluster)
+            source = found_config.plain(data, _source(meta["namespace"], meta["name"]))
             add(config, f"{meta['namespace']}-{meta['name']}", source)
         except HcpError as error:
             note(f"left out {where}: {error}")
@@ -92,13 +96,8 @@ async def merged(client: Client, namespace: str | None) -> Object:
 
 
 def add(config: Object, name: str, source: Object) -> None:
-    """Adds the first cluster and user of a kubeconfig under the given name."""
-    clusters, users = source.get("clusters"), source.get("users")
-    if not (isinstance(clusters, list) and clusters and isinstance(users, list) and users):
-        raise HcpError("its kubeconfig has no cluster or no user")
-    if not isinstance(clusters[0], dict) or not isinstance(users[0], dict):
-        raise HcpError("its kubeconfig is malformed")
+    """Adds the one cluster and user of a plain kubeconfig under the given name."""
     user = f"{name}-admin"
-    config["clusters"].append({"name": name, "cluster": clusters[0].get("cluster") or {}})
-    config["users"].append({"name": user, "user": users[0].get("user") or {}})
+    config["clusters"].append({"name": name, "cluster": source["clusters"][0]["cluster"]})
+    config["users"].append({"name": user, "user": source["users"][0]["user"]})
     config["contexts"].append({"name": name, "context": {"cluster": name, "user": user, "namespace": "default"}})

@@ -23,6 +23,11 @@ def pull_secret(p: Params, source: Mapping[str, Any]) -> Manifest:
     return copied_secret(p, source, "pull-secret", "kubernetes.io/dockerconfigjson")
 
 
+def infra_credentials(p: Params, kubeconfig: bytes, namespace: str) -> Manifest:
+    """What Cluster API's provider reads: the kubeconfig, and where machines go."""
+    return secret(p, names.INFRA_CREDENTIALS, {names.KUBECONFIG_KEY: kubeconfig, "namespace": namespace.encode()})
+
+
 def user_ca_bundle(p: Params, bundle: str) -> Manifest:
     return config_map(p, names.USER_CA_BUNDLE, {names.CA_BUNDLE_KEY: bundle})
 

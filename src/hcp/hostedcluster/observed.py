@@ -64,6 +64,7 @@ class Observed:
     # None: not asked yet; "": answers; else what went wrong.
     api_health: str | None = None
     credentials_problem: str | None = None
+    credentials_reason: str = ""
     unspread: str = ""
     # How many other clusters are starting before this one may.
     ahead: int = 0

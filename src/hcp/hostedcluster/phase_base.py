@@ -6,6 +6,7 @@ import asyncio
 import base64
 import secrets as random
 
+from hcp.api import conditions as c
 from hcp.api import names
 from hcp.controlplane import apiserver_config, copies
 from hcp.controlplane.hostedcontrolplane import hosted_control_plane
@@ -15,6 +16,7 @@ from hcp.hostedcluster import defaults
 from hcp.hostedcluster.releases import MissingInput, sentence
 from hcp.hostedcluster.scope import Object, Scope
 from hcp.hostedcluster.translate import owner_of
+from hcp.kube import found_config
 from hcp.kube.resources import CONFIGMAPS, NAMESPACES, SCCS, SECRETS
 from hcp.pki import new_signing_key
 from hcp.runtime.phases import Waiting
@@ -82,24 +84,45 @@ async def user_copies(scope: Scope) -> None:
             problems.append(f"The ConfigMap {p.cluster_namespace}/{name} with key {names.CA_BUNDLE_KEY} does not exist")
     credentials = ((spec.get("platform") or {}).get("kubevirt") or {}).get("credentials") or {}
     if ref := credentials.get("infraKubeConfigSecret"):
-        wanted += await _credentials(scope, ref)
+        wanted += await _credentials(scope, ref, str(credentials.get("infraNamespace") or p.namespace))
     await asyncio.gather(*(scope.apply(o) for o in wanted))
     if problems:
         scope.seen.config_reason = "SecretNotFound"
         scope.seen.config_problems += problems
 
 
-async def _credentials(scope: Scope, ref: dict[str, str]) -> list[Object]:
-    """The kubeconfig of the infra cluster, always under the key its readers know."""
+async def _credentials(scope: Scope, ref: dict[str, str], infra_namespace: str) -> list[Object]:
+    """The kubeconfig of the infra cluster, written anew from what was understood of the user's.
+
+    Cluster API's provider loads whatever it is given, so the user's own text never gets near it. While the user's is
+    refused, the last good copy stays; one that would be refused itself goes.
+    """
     name, key = ref.get("name", ""), ref.get("key") or names.KUBECONFIG_KEY
     try:
         source = await _secret(scope, name, key)
     except MissingInput as exc:
         scope.seen.credentials_problem = sentence(exc)
         return []
+    where = f"The kubeconfig in Secret {scope.params.cluster_namespace}/{name}"
+    try:
+        kubeconfig = found_config.plain_text(base64.b64decode(source["data"][key]), where)
+    except HcpError as exc:
+        scope.seen.credentials_problem, scope.seen.credentials_reason = sentence(exc), c.INVALID_PLATFORM_CREDENTIALS
+        await _drop_unsafe_copy(scope)
+        return []
     scope.seen.credentials_problem = ""
-    data = {**source["data"], names.KUBECONFIG_KEY: source["data"][key]}
-    return [copies.copied_secret(scope.params, {**source, "data": data}, names.INFRA_CREDENTIALS, "Opaque")]
+    return [copies.infra_credentials(scope.params, kubeconfig, infra_namespace)]
+
+
+async def _drop_unsafe_copy(scope: Scope) -> None:
+    live = scope.cache.get(SECRETS, names.INFRA_CREDENTIALS, scope.namespace)
+    text = ((live or {}).get("data") or {}).get(names.KUBECONFIG_KEY)
+    if live is None or not text:
+        return
+    try:
+        found_config.load(base64.b64decode(text))
+    except HcpError:
+        await scope.cache.remove(SECRETS, names.INFRA_CREDENTIALS, scope.namespace)
 
 
 async def _secret(scope: Scope, name: str, key: str) -> Object:

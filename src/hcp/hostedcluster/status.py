@@ -107,7 +107,7 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
         parts[c.PLATFORM_CREDENTIALS_FOUND] = _verdict(
             not seen.credentials_problem,
             "Required platform credentials are found",
-            c.PLATFORM_CREDENTIALS_NOT_FOUND,
+            seen.credentials_reason or c.PLATFORM_CREDENTIALS_NOT_FOUND,
             seen.credentials_problem,
         )
     if seen.ignition_ready is not None:

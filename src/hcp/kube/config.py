@@ -70,11 +70,6 @@ class ClusterConfig:
         )
 
     @classmethod
-    def from_kubeconfig_bytes(cls, data: bytes | str, context: str | None = None) -> ClusterConfig:
-        """Read a kubeconfig as it lies in a Secret."""
-        return cls.from_kubeconfig_dict(parse_kubeconfig(data, "the kubeconfig"), context)
-
-    @classmethod
     def in_cluster(cls, directory: Path = SERVICE_ACCOUNT_DIR) -> ClusterConfig:
         """The configuration of a pod with a service account."""
         host = os.environ.get("KUBERNETES_SERVICE_HOST", "")

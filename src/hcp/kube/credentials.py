@@ -174,7 +174,8 @@ def _load_pem(context: ssl.SSLContext, cert: bytes, key: bytes) -> None:
     with tempfile.NamedTemporaryFile(prefix="hcp-") as file:
         file.write(cert.rstrip() + b"\n" + key)
         file.flush()
-        context.load_cert_chain(file.name)
+        # A key with a password would have OpenSSL ask for it on the terminal.
+        context.load_cert_chain(file.name, password="")
 
 
 async def _exec_credential(plugin: Mapping[str, Any], config: ClusterConfig) -> Mapping[str, Any]:

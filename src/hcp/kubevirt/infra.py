@@ -10,7 +10,7 @@ from typing import Any
 
 from hcp.api.names import INFRA_CREDENTIALS, KUBECONFIG_KEY
 from hcp.errors import HcpError
-from hcp.kube import Client, ClusterConfig
+from hcp.kube import Client, found_config
 from hcp.kube.errors import NotFound
 from hcp.kube.resources import SECRETS
 
@@ -54,7 +54,7 @@ class InfraClients:
                 raise HcpError(f"the secret {INFRA_CREDENTIALS!r} has no key {KUBECONFIG_KEY!r}")
             known = self._clients.get(hosted_namespace)
             if known is None or known[0] != data:
-                client = Client(ClusterConfig.from_kubeconfig_bytes(base64.b64decode(data)))
+                client = Client(found_config.load(base64.b64decode(data), "The kubeconfig of the infra cluster"))
                 self._clients[hosted_namespace] = (data, client)
                 if known is not None:
                     await known[1].close()

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hcp.kube import Client, ClusterConfig, Resource
+from hcp.kube import Client, Resource, found_config
 from hcp.kube.errors import NotFound
 from hcp.kube.resources import SECRETS
 from hcp.runtime.informer import Informer
@@ -74,7 +74,7 @@ class Guests:
             if known is not None and known[0] == data:
                 return known[1]
             await self._close(hosted_ns)
-            client = Client(ClusterConfig.from_kubeconfig_bytes(_decode(data)))
+            client = Client(found_config.load(_decode(data), f"The kubeconfig of the hosted cluster in {hosted_ns}"))
             self._clients[hosted_ns] = (data, client)
             return client
 
