@@ -22,6 +22,7 @@ from tests.integration.nodepool_support import (
 
 from hcp.kube import Client
 from hcp.kube import resources as r
+from hcp.nodepool.template import machine_template, template_name
 
 
 @pytest.fixture
@@ -181,6 +182,49 @@ async def test_what_replaces_machines_and_what_does_not(client: Client, home: st
         await client.patch(r.NODEPOOLS, "demo", home, {"spec": {"release": {"image": "r.test/release:1.36.4"}}})
         pool = await pool_with(client, home, "ValidReleaseImage", "True")
         assert pool["spec"]["release"]["image"].endswith("1.36.4") or pool
+
+
+async def test_a_new_operator_keeps_the_machines_of_an_older_one(client: Client, home: str, api_server: Path) -> None:
+    """Templates of operators before there was a default time to shut down have none; machines stay as they are."""
+    hosted = f"{home}-demo"
+
+    async def ref() -> str:
+        spec = (await client.get(r.MACHINEDEPLOYMENTS, "demo", hosted))["spec"]["template"]["spec"]
+        return str(spec["infrastructureRef"]["name"])
+
+    async with running_operator(api_server):
+        await client.create(node_pool(home))
+        await deployment_of(client, home)
+        template = await client.get(r.KUBEVIRTMACHINETEMPLATES, await ref(), hosted)
+    machine = template["spec"]["template"]["spec"]["virtualMachineTemplate"]["spec"]["template"]["spec"]
+    assert machine.pop("terminationGracePeriodSeconds") == 300
+    older = template_name("demo", template["spec"])
+    await client.create(machine_template(older, hosted, f"{home}/demo", template["spec"]))
+    body = {"spec": {"template": {"spec": {"infrastructureRef": {"name": older}}}}}
+    await client.patch(r.MACHINEDEPLOYMENTS, "demo", hosted, body)
+    await client.delete(r.KUBEVIRTMACHINETEMPLATES, template["metadata"]["name"], hosted)
+    async with running_operator(api_server) as writes:
+        await client.patch(r.NODEPOOLS, "demo", home, {"spec": {"replicas": 3}})
+
+        async def scaled() -> bool:
+            return bool((await client.get(r.MACHINEDEPLOYMENTS, "demo", hosted))["spec"]["replicas"] == 3)
+
+        assert await eventually(scaled)
+        await quiet(writes)
+        assert await ref() == older
+        note = "hypershift.openshift.io/kubevirt-termination-grace-period"
+        await client.patch(r.NODEPOOLS, "demo", home, {"metadata": {"annotations": {note: "soon"}}})
+        pool = await pool_with(client, home, "ValidMachineTemplate", "False")
+        assert "such as 10m" in condition(pool, "ValidMachineTemplate")["message"]
+        await client.patch(r.NODEPOOLS, "demo", home, {"metadata": {"annotations": {note: "10m"}}})
+
+        async def longer() -> bool:
+            return await ref() != older
+
+        assert await eventually(longer)
+        template = await client.get(r.KUBEVIRTMACHINETEMPLATES, await ref(), hosted)
+        vm = template["spec"]["template"]["spec"]["virtualMachineTemplate"]["spec"]["template"]["spec"]
+        assert vm["terminationGracePeriodSeconds"] == 600
 
 
 async def test_bad_input_is_a_condition_and_heals(client: Client, home: str, api_server: Path) -> None:

@@ -26,6 +26,7 @@ from hcp.kube.resources import (
     STATEFULSETS,
 )
 from hcp.kubevirt import leftovers
+from hcp.runtime import durations
 from hcp.runtime.conditions import get_condition, set_condition
 from hcp.runtime.controller import Result
 
@@ -135,7 +136,7 @@ async def _user_secrets(client: Client, cache: Cache, ns: str, hosted: str, infr
 async def _grace(client: Client, cluster: Object, now: dt.datetime) -> float:
     """Seconds to wait yet, by annotation destroy-grace-period, counted from the moment all else was gone."""
     text = (cluster["metadata"].get("annotations") or {}).get(names.ANNOTATION_DESTROY_GRACE, "")
-    seconds = duration(text)
+    seconds = durations.parse(text) or 0.0
     if seconds <= 0:
         return 0.0
     have = get_condition((cluster.get("status") or {}).get("conditions"), c.HOSTED_CLUSTER_DESTROYED)
@@ -144,23 +145,6 @@ async def _grace(client: Client, cluster: Object, now: dt.datetime) -> float:
         return seconds
     since = dt.datetime.fromisoformat(str(have["lastTransitionTime"]))
     return max((since + dt.timedelta(seconds=seconds) - now).total_seconds(), 0.0)
-
-
-def duration(text: str) -> float:
-    """Seconds of a Go duration such as 1h30m or 45s; 0 for what cannot be read."""
-    units = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
-    total, number, unit = 0.0, "", ""
-    for char in f"{text} ":
-        if (char.isdigit() or char in {".", " "}) and unit:
-            if unit not in units or not number:
-                return 0.0
-            total += float(number) * units[unit]
-            number, unit = "", ""
-        if char.isdigit() or char == ".":
-            number += char
-        elif char != " ":
-            unit += char
-    return 0.0 if number or unit else total
 
 
 async def _tell(client: Client, cluster: Object, reason: str, message: str, now: dt.datetime) -> None:

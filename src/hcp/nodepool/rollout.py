@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from hcp.api import conditions as c
-from hcp.api.names import ANNOTATION_KUBEVIRT_TOPOLOGY_SPREAD, ANNOTATION_VM_JSON_PATCH, GROUP
+from hcp.api.names import (
+    ANNOTATION_KUBEVIRT_TOPOLOGY_SPREAD,
+    ANNOTATION_TERMINATION_GRACE,
+    ANNOTATION_VM_JSON_PATCH,
+    GROUP,
+)
 from hcp.errors import HcpError
 from hcp.kube.errors import NotFound
 from hcp.kube.resources import KUBEVIRTMACHINETEMPLATES, MACHINEHEALTHCHECKS
@@ -12,7 +17,7 @@ from hcp.nodepool.bootstrap import CURRENT_CONFIG, CURRENT_CONFIG_VERSION
 from hcp.nodepool.machines import DeploymentInput, deployment_complete, machine_deployment, machine_health_check
 from hcp.nodepool.scope import Object, Scope
 from hcp.nodepool.secrets import user_data_name
-from hcp.nodepool.template import TemplateInput, machine_template, machine_template_spec, template_name
+from hcp.nodepool.template import TemplateInput, choose_template, machine_template
 from hcp.runtime import Result, Waiting, apply_if_changed, is_true
 
 CURRENT_TEMPLATE = f"{GROUP}/nodePoolPlatformMachineTemplate"
@@ -38,11 +43,12 @@ async def template(scope: Scope) -> Result | None:
         topology_spread=annotation == "true",
         patches=tuple(text for text in texts if text),
     )
+    cluster_annotations = scope.cluster["metadata"].get("annotations") or {}
+    asked = {**cluster_annotations, **scope.pool_annotations}.get(ANNOTATION_TERMINATION_GRACE)
     try:
-        spec = machine_template_spec(given)
+        scope.template, spec = choose_template(given, asked, _template_in_use(scope))
     except HcpError as error:
         raise scope.refuse(c.VALID_MACHINE_TEMPLATE, c.INVALID_MACHINE_TEMPLATE, str(error)) from error
-    scope.template = template_name(scope.name, spec)
     current = scope.pool_annotations.get(CURRENT_TEMPLATE)
     changed = current != scope.template
     message = f"platform machine template update in progress. Target template: {scope.template}" if changed else ""
@@ -58,6 +64,13 @@ async def template(scope: Scope) -> Result | None:
             raise scope.refuse(c.VALID_MACHINE_TEMPLATE, c.INVALID_MACHINE_TEMPLATE, str(error)) from error
     scope.set(c.VALID_MACHINE_TEMPLATE, True, c.AS_EXPECTED)
     return None
+
+
+def _template_in_use(scope: Scope) -> str:
+    """The template that the pool's machines are made of; none before there are any."""
+    known = scope.tools.watches.deployments.get(scope.name, scope.hosted) or {}
+    machine = ((known.get("spec") or {}).get("template") or {}).get("spec") or {}
+    return str((machine.get("infrastructureRef") or {}).get("name") or "")
 
 
 async def deployment(scope: Scope) -> Result | None:

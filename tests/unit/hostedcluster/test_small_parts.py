@@ -8,7 +8,6 @@ from tests.unit.hostedcluster.sample import cluster
 from hcp.api import names, pause
 from hcp.guest.own_network import own_network
 from hcp.hostedcluster import defaults, translate, version
-from hcp.hostedcluster.deletion import duration
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
@@ -100,10 +99,3 @@ def test_other_networks_decide_about_node_ranges_themselves() -> None:
 @pytest.mark.parametrize(("cidr", "prefix"), [("10.132.0.0/14", 23), ("10.0.0.0/24", 26), ("fd01::/48", 64)])
 def test_host_prefix_fits_the_network(cidr: str, prefix: int) -> None:
     assert translate.host_prefix({"networking": {"clusterNetwork": [{"cidr": cidr}]}}) == prefix
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"), [("", 0), ("45s", 45), ("1h30m", 5400), ("1.5h", 5400), ("x", 0), ("5", 0), ("m", 0)]
-)
-def test_durations(text: str, seconds: float) -> None:
-    assert duration(text) == seconds

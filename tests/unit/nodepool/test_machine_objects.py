@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,7 +14,14 @@ from hcp.nodepool.machines import (
     machine_health_check,
     resources_name,
 )
-from hcp.nodepool.template import TemplateInput, host_devices, machine_template, machine_template_spec, template_name
+from hcp.nodepool.template import (
+    TemplateInput,
+    choose_template,
+    host_devices,
+    machine_template,
+    machine_template_spec,
+    template_name,
+)
 
 SOURCE = {"registry": {"url": "docker://r/disk@sha256:1", "pullMethod": "node"}}
 
@@ -71,6 +79,7 @@ def test_the_exact_template() -> None:
                     },
                     "networks": [{"name": "default", "pod": {}}],
                     "volumes": [{"name": "rhcos", "dataVolume": {"name": "rhcos"}}],
+                    "terminationGracePeriodSeconds": 300,
                     "topologySpreadConstraints": [
                         {
                             "maxSkew": 1,
@@ -132,8 +141,38 @@ def test_the_name_follows_the_content() -> None:
     two = machine_template_spec(TemplateInput("np", "i", platform(nodeSelector={"a": "b"}), SOURCE))
     assert template_name("np", one) == template_name("np", one) != template_name("np", two)
     # A change here replaces every VM of every pool: never by accident.
-    assert template_name("np", one) == "np-88917195"
+    assert template_name("np", one) == "np-5f0b0035"
     assert machine_template("t", "ns", "clusters/np", one)["kind"] == "KubevirtMachineTemplate"
+    older = machine_template_spec(TemplateInput("np", "i", platform(), SOURCE, grace=None))
+    assert template_name("np", older) == "np-88917195"
+
+
+def test_machines_of_an_older_operator_keep_their_template() -> None:
+    given = TemplateInput("np", "i", platform(), SOURCE)
+    older = machine_template_spec(replace(given, grace=None))
+    name = template_name("np", older)
+    assert choose_template(given, None, name) == (name, older)
+    # Whatever replaces them anyway brings the time to shut down along.
+    changed = replace(given, platform=platform(nodeSelector={"a": "b"}))
+    assert grace_of(choose_template(changed, None, name)[1]) == 300
+    assert grace_of(choose_template(given, None, "")[1]) == 300
+    assert grace_of(choose_template(given, "5m", name)[1]) == 300
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("1h30m", 5400), ("0s", 0), ("1.5s", 2), ("24h", 86400)])
+def test_the_time_to_shut_down_can_be_asked_for(text: str, seconds: int) -> None:
+    assert grace_of(choose_template(TemplateInput("np", "i", platform(), SOURCE), text, "")[1]) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "300", "-1s", "soon", "25h", "5 m"])
+def test_a_time_to_shut_down_that_cannot_be_read_is_refused(text: str) -> None:
+    with pytest.raises(HcpError, match=r"kubevirt-termination-grace-period .* such as 10m"):
+        choose_template(TemplateInput("np", "i", platform(), SOURCE), text, "")
+
+
+def grace_of(spec: dict[str, Any]) -> Any:
+    vm = spec["template"]["spec"]["virtualMachineTemplate"]
+    return vm["spec"]["template"]["spec"].get("terminationGracePeriodSeconds")
 
 
 def test_boot_images() -> None:
