@@ -45,9 +45,11 @@ class Runner:
             "HCP_TRACEBACK": "1",
         }
 
-    def start(self, *words: str, prog: str = "hcp") -> subprocess.Popen[str]:
+    def start(self, *words: str, prog: str = "hcp", deaf: bool = False) -> subprocess.Popen[str]:
+        """As a shell starts it: hearing Ctrl-C, whoever started the tests, or deaf, as its background jobs are."""
+        hearing = f"--{'ignore' if deaf else 'default'}-signal=INT"
         return subprocess.Popen(
-            [str(BIN / prog), *words],
+            ["env", hearing, str(BIN / prog), *words],
             env=self.env,
             cwd=self.folder,
             stdout=subprocess.PIPE,

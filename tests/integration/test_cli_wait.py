@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import pytest
 from tests.integration.api_server import ApiServer
 from tests.integration.cli_runner import FREE, Runner, api_server, established, hcp_cli
 from tests.integration.cli_status import condition, make_ready
@@ -148,11 +149,13 @@ async def test_create_can_wait(hcp_cli: Runner, client: Client, namespace: str) 
     assert f"hosted cluster {namespace}/demo is ready" in err
 
 
-async def test_ctrl_c_says_how_to_go_on(hcp_cli: Runner, namespace: str) -> None:
+# A background job of a shell cannot hear SIGINT; SIGTERM ends it just as well.
+@pytest.mark.parametrize(("deaf", "number"), [(False, signal.SIGINT), (False, signal.SIGTERM), (True, signal.SIGTERM)])
+async def test_ctrl_c_says_how_to_go_on(hcp_cli: Runner, namespace: str, deaf: bool, number: signal.Signals) -> None:
     hcp_cli.create("demo", namespace)
-    waiting = Waiting(hcp_cli.start("wait", "cluster", "demo", "-n", namespace))
+    waiting = Waiting(hcp_cli.start("wait", "cluster", "demo", "-n", namespace, deaf=deaf))
     await waiting.line_with("nothing ready yet")
-    waiting.process.send_signal(signal.SIGINT)
+    waiting.process.send_signal(number)
     code, err = await waiting.end()
     assert code == 130
     assert err.splitlines() == [

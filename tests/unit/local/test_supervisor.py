@@ -70,10 +70,8 @@ async def test_starts_in_order_and_keeps_logs(layout: Layout, start: Any) -> Non
     await start(Process("first", SLEEPER, version="1"), Process("second", SLEEPER, after=["first"]))
     facts = await until(layout, lambda f: all(item["state"] == "running" for item in f["processes"]))
     assert state(facts, "first")["version"] == "1"
-    await until(layout, lambda f: (layout.logs / "second.log").exists())
-    async with asyncio.timeout(10):
-        while b"here" not in (layout.logs / "first.log").read_bytes():
-            await asyncio.sleep(0.02)
+    logs = [layout.logs / "first.log", layout.logs / "second.log"]
+    await until(layout, lambda f: all(log.exists() and b"here" in log.read_bytes() for log in logs))
 
 
 async def test_restarts_what_is_killed_and_says_so(layout: Layout, start: Any) -> None:
