@@ -36,7 +36,7 @@ test-unit: install
 
 # A real etcd and kube-apiserver; built first where they are missing.
 test-integration: install
-	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy >/dev/null
+	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy test-shells >/dev/null
 	@$(LINK_KUBECTL)
 	$(BIN)/pytest -q tests/integration
 

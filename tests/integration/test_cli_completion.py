@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import pty
 import select
-import shutil
 import subprocess
 import sys
 import time
@@ -13,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from tests.integration.cli_runner import Runner
+
+from hcp import payload
 
 EXPECTED = ["cluster kubeconfig nodepool", "--qos-class", "Burstable Guaranteed"]
 
@@ -25,11 +26,10 @@ def runner(tmp_path: Path) -> Runner:
     return made
 
 
-def shell(name: str) -> str:
-    found = shutil.which(name)
-    if found is None:
-        pytest.skip(f"the shell {name} is not installed here: its completion script is only printed, not run")
-    return found
+@pytest.fixture(scope="session")
+def shells() -> Path:
+    """zsh and fish out of Debian packages, the same everywhere."""
+    return payload.ensure(["test-shells"])["test-shells"]
 
 
 def script(runner: Runner, name: str, file: str, prog: str = "hcp") -> Path:
@@ -71,24 +71,30 @@ try hcp create cluster kubevirt --qos-class = G
     assert lines(runner, "bash", "--norc", "-c", program) == [*EXPECTED, "Guaranteed"]
 
 
-def test_zsh_completes_when_sourced(runner: Runner) -> None:
+def test_zsh_completes_when_sourced(runner: Runner, shells: Path) -> None:
     file = script(runner, "zsh", "completion.zsh")
-    shown = typed_into_zsh(runner, f"autoload -Uz compinit; compinit -u -d dump; source {file}", "hcp create clu\t")
+    shown = typed_into_zsh(
+        runner, shells, f"autoload -Uz compinit; compinit -u -d dump; source {file}", "hcp create clu\t"
+    )
     assert "R:hcp create cluster\r" in shown, shown
 
 
-def test_zsh_completes_at_the_first_try_from_its_folder(runner: Runner) -> None:
+def test_zsh_completes_at_the_first_try_from_its_folder(runner: Runner, shells: Path) -> None:
     script(runner, "zsh", "_hypershift", prog="hypershift")
     setup = f"fpath=({runner.folder} $fpath); autoload -Uz compinit; compinit -u -d dump"
-    shown = typed_into_zsh(runner, setup, "hypershift create cluster kubevirt --qos-cl\tGua\t")
+    shown = typed_into_zsh(runner, shells, setup, "hypershift create cluster kubevirt --qos-cl\tGua\t")
     assert "R:hypershift create cluster kubevirt --qos-class Guaranteed" in shown, shown
 
 
-def typed_into_zsh(runner: Runner, setup: str, keys: str) -> str:
+def typed_into_zsh(runner: Runner, shells: Path, setup: str, keys: str) -> str:
     """What an interactive zsh makes of the keys: the line is turned into an echo and run."""
     ours, theirs = pty.openpty()
-    env = runner.env | {"TERM": "dumb", "PS1": "ready> "}
-    process = subprocess.Popen([shell("zsh"), "-f", "-i"], env=env, cwd=runner.folder, stdin=theirs, stdout=theirs)
+    functions = shells / "share" / "zsh"
+    folders = [functions, *(path for path in functions.rglob("*") if path.is_dir())]
+    env = runner.env | {"TERM": "dumb", "PS1": "ready> ", "FPATH": ":".join(map(str, folders))}
+    process = subprocess.Popen(
+        [shells / "bin" / "zsh", "-f", "-i"], env=env, cwd=runner.folder, stdin=theirs, stdout=theirs
+    )
     os.close(theirs)
     try:
         os.write(ours, f"unsetopt zle_bracketed_paste; bindkey -e; {setup}; echo set''up\n".encode())
@@ -110,8 +116,7 @@ def _read_until(terminal: int, mark: str, then: str = "") -> str:
     return text
 
 
-def test_fish_completes(runner: Runner) -> None:
-    fish = shell("fish")
+def test_fish_completes(runner: Runner, shells: Path) -> None:
     (runner.folder / "secret.json").touch()
     program = f"""
 source {script(runner, "fish", "hcp.fish")}
@@ -124,4 +129,8 @@ try 'hcp create cluster kubevirt --qos-class '
 try 'hcp create cluster kubevirt --qos-class=G'
 try 'hcp create cluster kubevirt --pull-secret sec'
 """
-    assert lines(runner, fish, "--no-config", "-c", program) == [*EXPECTED, "--qos-class=Guaranteed", "secret.json"]
+    assert lines(runner, str(shells / "bin" / "fish"), "--no-config", "-c", program) == [
+        *EXPECTED,
+        "--qos-class=Guaranteed",
+        "secret.json",
+    ]
