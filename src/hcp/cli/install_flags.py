@@ -31,6 +31,8 @@ FLAGS = (
     Flag("router", "bool", False, "install the router for Routes even where Routes exist", group=_WHAT),
     Flag("router-domain", "string", "", "apps domain of the router (default: the cluster's ingress configuration)",
          metavar="domain", group=_WHAT),
+    Flag("router-allow-hosts-under-foreign-wildcards", "bool", False, "let a namespace claim a host under a wildcard "
+         "which another namespace claimed before", group=_WHAT),
     Flag("enable-admin-rbac-generation", "bool", False, "make the roles hypershift-client and hypershift-readers",
          group=_WHAT),
     Flag("limit-crd-install", "stringSlice", [], "platforms whose definitions are wanted; kubevirt always is",

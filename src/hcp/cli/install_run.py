@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from hcp.kube import Client
 
 RELEASE = "release-1.36"
+_WILDCARDS = "router-allow-hosts-under-foreign-wildcards"
 
 
 def _built(component: str) -> str:
@@ -55,8 +56,10 @@ async def _known_image(client: Client, call: Call, *, embedded: bool) -> str:
     )
 
 
-def options_of(call: Call, *, router: bool, image: str = "", release: str = "", domain: str = "") -> Options:
-    """The options of a command line; ``image``, ``release`` and ``domain`` stand in for flags that were not given."""
+def options_of(
+    call: Call, *, router: bool, image: str = "", release: str = "", domain: str = "", foreign_wildcards: bool = False
+) -> Options:
+    """The options of a command line; the other arguments stand in for flags that were not given."""
     if call.switch("development") and call.changed("replicas"):
         raise UsageError("--development means no operator pods, so --replicas cannot be given with it")
     if call.number("replicas") < 0:
@@ -80,6 +83,7 @@ def options_of(call: Call, *, router: bool, image: str = "", release: str = "", 
         admin_rbac=call.switch("enable-admin-rbac-generation"),
         router=router,
         router_domain=call.text("router-domain") or domain,
+        router_foreign_wildcards=call.switch(_WILDCARDS) if call.changed(_WILDCARDS) else foreign_wildcards,
     )
 
 
@@ -109,6 +113,7 @@ async def install(call: Call) -> int | None:
             image=await _known_image(client, call, embedded=embedded),
             release=_newer_release(release) if embedded else release,
             domain=await apply.current_router_domain(client) if router else "",
+            foreign_wildcards=router and await apply.current_foreign_wildcards(client),
         )
         if scope != "resources":
             wait = scope == "all" or call.switch("wait-until-crds-established")

@@ -19,6 +19,12 @@ COMMAND = Command(
         Flag("health-port", "int", 8081, "port for health and metrics"),
         Flag("haproxy", "string", "haproxy", "the HAProxy program", metavar="program"),
         Flag("max-connections", "int", 20000, "most connections at a time"),
+        Flag(
+            "allow-hosts-under-foreign-wildcards",
+            "bool",
+            False,
+            "let a namespace claim a host that lies under a wildcard which another namespace claimed before",
+        ),
         Flag("kubeconfig", "string", "", "kubeconfig of the cluster; empty uses the usual places", metavar="file"),
     ),
     handler="hcp.cli.router_run:run",
@@ -43,5 +49,6 @@ async def run(call: Call) -> int | None:
                 health_port=call.number("health-port"),
                 haproxy=call.text("haproxy"),
                 max_connections=call.number("max-connections"),
+                foreign_wildcards=call.switch("allow-hosts-under-foreign-wildcards"),
             )
         )

@@ -51,6 +51,12 @@ async def current_router_domain(client: Client) -> str:
     return next((one.partition("=")[2] for one in _arguments(found) if one.startswith("--domain=")), "")
 
 
+async def current_foreign_wildcards(client: Client) -> bool:
+    """Whether a former run let our router give out hosts under wildcards of other namespaces."""
+    found = await client.get_or_none(r.DEPLOYMENTS, router.NAME, names.ROUTER_NAMESPACE)
+    return found is not None and router.FOREIGN_WILDCARDS in _arguments(found)
+
+
 async def has_embedded_registry(client: Client) -> bool:
     """Whether this is an embedded cluster, which serves the images built on its machine under a fixed name."""
     if not await client.has(r.IMAGE_CONFIGS):

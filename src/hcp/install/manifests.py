@@ -27,6 +27,7 @@ def router_objects(options: Options) -> list[Object]:
         domain=options.router_domain,
         replicas=options.replicas,
         pull_policy=options.pull_policy,
+        foreign_wildcards=options.router_foreign_wildcards,
     )
     return [_marked(one, options) for one in found]
 

@@ -41,6 +41,7 @@ class Options:
     admin_rbac: bool = False
     router: bool = False
     router_domain: str = ""
+    router_foreign_wildcards: bool = False
     namespace: str = OPERATOR_NAMESPACE
 
     def __post_init__(self) -> None:

@@ -275,7 +275,8 @@ class Broken(Exception):
 
 def backoff(attempt: int, base: float = 0.1, cap: float = 10.0) -> float:
     """Doubling, capped, with jitter, so a thousand clients do not come back in the same moment."""
-    return min(cap, base * 2.0 ** (attempt - 1)) * random.uniform(0.5, 1.0)  # noqa: S311 - not a secret
+    # A server may be away for days: the number of attempts has no bound, a power of two has.
+    return min(cap, base * 2.0 ** min(attempt - 1, 32)) * random.uniform(0.5, 1.0)  # noqa: S311 - not a secret
 
 
 def _keepalive_socket(addr_info: tuple[Any, ...]) -> socket.socket:

@@ -1,19 +1,39 @@
 """Which Route gets which host: pure decisions over all Routes at once.
 
-The oldest claim wins. A second claimant is told so in its status, and takes over by itself once the first one is gone.
+The first claim wins and stays, whatever others edit. A later claimant is told so in its status, and takes over by
+itself once the first one is gone. Whatever is wrong with a Route is said in that Route and touches no other.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-Route = Mapping[str, Any]
-MAX_DNS_LABEL = 63
-ROUTER_NAME = "default"
-ADMITTED = "Admitted"
+from hcp.router import hosts
+from hcp.router.claims import (
+    ADMITTED,
+    ROUTER_NAME,
+    Granted,
+    Route,
+    admitted_condition,
+    name_in,
+    own_entry,
+    place,
+    wildcard_of,
+)
+
+MAX_MESSAGE = 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What the router was told about giving out hosts."""
+
+    domain: str = ""
+    # Whether a host may be claimed that lies under a wildcard of another namespace.
+    foreign_wildcards: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +52,21 @@ class Decision:
         """The host as it is looked up: with the first label replaced where a whole subdomain is claimed."""
         return wildcard_of(self.host) if self.wildcard else self.host
 
+    def refused(self, reason: str, message: str) -> Decision:
+        return replace(self, admitted=False, reason=reason, message=message[:MAX_MESSAGE])
+
 
 def key_of(route: Route) -> str:
     metadata = route["metadata"]
     return f"{metadata.get('namespace', '')}/{metadata['name']}"
 
 
-def wildcard_of(host: str) -> str:
-    return "*." + host.partition(".")[2]
-
-
 def default_host(name: str, namespace: str, domain: str) -> str:
     """The host of a Route that names none; a first label that would be too long ends in a digest instead."""
     label = f"{name}-{namespace}".replace(".", "-")
-    if len(label) > MAX_DNS_LABEL:
+    if len(label) > hosts.MAX_LABEL:
         digest = hashlib.sha256(label.encode()).hexdigest()[:8]
-        label = f"{label[: MAX_DNS_LABEL - 9].rstrip('-')}-{digest}"
+        label = f"{label[: hosts.MAX_LABEL - 9].rstrip('-')}-{digest}"
     return f"{label}.{domain}"
 
 
@@ -61,7 +80,7 @@ def wanted_host(route: Route, domain: str) -> str:
     if spec.get("subdomain"):
         return f"{spec['subdomain']}.{domain}".lower()
     metadata = route["metadata"]
-    return default_host(metadata["name"], metadata.get("namespace", ""), domain)
+    return default_host(metadata["name"], metadata.get("namespace", ""), domain.lower())
 
 
 def termination(route: Route) -> str:
@@ -69,62 +88,117 @@ def termination(route: Route) -> str:
     return str(((route.get("spec") or {}).get("tls") or {}).get("termination") or "")
 
 
-def _problem(route: Route, host: str) -> tuple[str, str] | None:
+def _problem(route: Route, host: str, domain: str) -> tuple[str, str] | None:
+    spec = route.get("spec") or {}
     if not host:
         return "NoDomain", "The Route names no host and the router knows no apps domain to make one from."
-    if len(host) > 253 or any(not part or len(part) > MAX_DNS_LABEL for part in host.split(".")):
-        return "InvalidHost", f"{host!r} is not a usable DNS name."
+    wrong = hosts.problem(spec, host)
+    if wrong:
+        return ("InvalidPath" if wrong.startswith("spec.path") else "InvalidHost"), wrong
     how = termination(route)
     if how not in ("", "passthrough"):
-        return "UnsupportedTermination", f"This router ends no TLS itself: {how} is not served, passthrough is."
-    policy = (route.get("spec") or {}).get("wildcardPolicy") or "None"
+        return (
+            "UnsupportedTermination",
+            f"This router ends no TLS itself: {hosts.shown(how)} is not served, passthrough is.",
+        )
+    policy = spec.get("wildcardPolicy") or "None"
     if policy not in ("None", "Subdomain"):
-        return "UnsupportedWildcardPolicy", f"The wildcard policy {policy!r} is not known."
+        return "UnsupportedWildcardPolicy", f"The wildcard policy {hosts.shown(policy)} is not known."
     if policy == "Subdomain" and "." not in host:
         return "InvalidHost", f"{host!r} has no domain whose names could be taken."
+    if policy == "Subdomain" and wildcard_of(host) == f"*.{domain.lower()}":
+        return "SharedDomain", f"The names in {domain} belong to all namespaces: no Route can take every one of them."
     return None
 
 
-def decide(routes: Iterable[Route], domain: str) -> list[Decision]:
-    """A decision for every Route, oldest first."""
-    ordered = sorted(routes, key=lambda one: (one["metadata"].get("creationTimestamp") or "~", key_of(one)))
-    owners: dict[str, str] = {}
-    claims: set[tuple[str, str]] = set()
-    decisions = []
-    for route in ordered:
-        key = key_of(route)
+def _first_look(route: Route, domain: str) -> Decision:
+    """What a Route asks for, and what is wrong with it by itself."""
+    key = key_of(route)
+    try:
         host = wanted_host(route, domain)
+        wildcard = (route.get("spec") or {}).get("wildcardPolicy") == "Subdomain"
+        asked = Decision(key, host, True, wildcard=wildcard)
+        problem = _problem(route, host, domain)
+    except (TypeError, ValueError, AttributeError, KeyError) as error:
+        return Decision(key, "", False, "InvalidRoute", f"The Route cannot be read: {error}"[:MAX_MESSAGE])
+    if problem is None:
+        return asked
+    if not hosts.is_host(host):
+        asked = replace(asked, host="")
+    return asked.refused(*problem)
+
+
+class _Table:
+    """The names that are given away."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._owners: dict[str, str] = {}
+        self._claims: set[tuple[str, str]] = set()
+
+    def ask(self, decision: Decision, route: Route) -> Decision:
+        """The decision with the host given, or refused because of somebody who was first."""
+        name, namespace = decision.name, decision.key.partition("/")[0]
         spec = route.get("spec") or {}
-        wildcard = spec.get("wildcardPolicy") == "Subdomain"
-        problem = _problem(route, host)
-        if problem:
-            decisions.append(Decision(key, host, False, *problem, wildcard=wildcard))
-            continue
-        name = wildcard_of(host) if wildcard else host
-        namespace = key.partition("/")[0]
         claim = (name, str(spec.get("path") or "") if not termination(route) else "")
-        owner = owners.setdefault(name, namespace)
-        if owner != namespace or claim in claims:
-            message = f"{name} is already claimed by another Route" + (
-                f" in namespace {owner}." if owner != namespace else " with the same path."
+        owner = self._owners.get(name, namespace)
+        if owner != namespace:
+            return decision.refused(
+                "HostAlreadyClaimed", f"{name} is already claimed by another Route in namespace {owner}."
             )
-            decisions.append(Decision(key, host, False, "HostAlreadyClaimed", message, wildcard))
-            continue
-        claims.add(claim)
-        decisions.append(Decision(key, host, True, wildcard=wildcard))
+        if claim in self._claims:
+            return decision.refused(
+                "HostAlreadyClaimed", f"{name} is already claimed by another Route with the same path."
+            )
+        above = self._owners.get(wildcard_of(name), namespace)
+        if not decision.wildcard and above != namespace and not self._policy.foreign_wildcards:
+            return decision.refused(
+                "HostUnderForeignWildcard",
+                f"{name} lies under {wildcard_of(name)}, which a Route in namespace {above} claimed before. "
+                "The router's option --allow-hosts-under-foreign-wildcards permits it.",
+            )
+        self._owners[name] = namespace
+        self._claims.add(claim)
+        return decision
+
+
+def decide(
+    routes: Iterable[Route],
+    policy: Policy,
+    granted: Granted | None = None,
+    refused: Mapping[str, str] | None = None,
+) -> list[Decision]:
+    """A decision for every Route. `refused` has those HAProxy would not take, with its words, by key."""
+    looked = [(route, _first_look(route, policy.domain)) for route in routes]
+    known = granted or {}
+    looked.sort(key=lambda pair: place(pair[0], pair[1].name, known))
+    table = _Table(policy)
+    decisions = []
+    for route, decision in looked:
+        words = (refused or {}).get(decision.key)
+        if not decision.admitted:
+            decisions.append(decision)
+        elif words:
+            decisions.append(decision.refused("NotServable", f"HAProxy does not take this Route: {words}"))
+        else:
+            decisions.append(table.ask(decision, route))
     return decisions
 
 
 def status_of(route: Route, decision: Decision, now: str, canonical: str) -> list[dict[str, Any]]:
-    """The wanted `status.ingress`: our entry after those of other routers, with a time that moves only on change."""
+    """The wanted `status.ingress`: our entry after those of other routers.
+
+    Its time moves only on change, and a change of the host is one: it says since when the Route holds that host.
+    """
     old = list((route.get("status") or {}).get("ingress") or [])
-    mine: dict[str, Any] = next((one for one in old if one.get("routerName") == ROUTER_NAME), {})
+    mine = own_entry(route)
     condition: dict[str, Any] = {"type": ADMITTED, "status": "True" if decision.admitted else "False"}
     if decision.reason:
         condition |= {"reason": decision.reason, "message": decision.message}
-    before: dict[str, Any] = next((one for one in mine.get("conditions") or [] if one.get("type") == ADMITTED), {})
+    before = admitted_condition(mine)
     same = before.get("status") == condition["status"] and before.get("lastTransitionTime")
-    condition["lastTransitionTime"] = before["lastTransitionTime"] if same else now
+    kept = same and (not decision.admitted or name_in(mine) == decision.name)
+    condition["lastTransitionTime"] = before["lastTransitionTime"] if kept else now
     entry: dict[str, Any] = {"host": decision.host, "routerName": ROUTER_NAME, "conditions": [condition]}
     entry["wildcardPolicy"] = "Subdomain" if decision.wildcard else "None"
     if canonical:

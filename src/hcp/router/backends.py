@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 Object = Mapping[str, Any]
 # Addresses of one Route when several targets share it by weight.
 SHARES = 64
+# More than any Service has behind one name; what is written beyond it is left out.
+MAX_ADDRESSES = 1024
+
+
+def _is_address(text: Any) -> bool:
+    """Whether a pod can have it: EndpointSlices are written by users too."""
+    try:
+        found = ipaddress.ip_address(str(text))
+    except ValueError:
+        return False
+    return not (found.is_loopback or found.is_link_local or found.is_multicast or found.is_unspecified)
 
 
 def _port_names(service: Object | None, wanted: Any) -> set[str] | None:
@@ -35,7 +47,8 @@ def _slice_ports(one: Object, names: set[str] | None, wanted: Any) -> list[int]:
         ]
     else:
         chosen = [port for port in ports if (port.get("name") or "") in names]
-    return [int(port["port"]) for port in chosen if port.get("port") and port.get("protocol", "TCP") == "TCP"]
+    numbers = (port.get("port") for port in chosen if port.get("protocol", "TCP") == "TCP")
+    return [number for number in numbers if isinstance(number, int) and 0 < number < 65536]
 
 
 def endpoints(service: Object | None, slices: Iterable[Object], target_port: Any) -> list[str]:
@@ -49,8 +62,9 @@ def endpoints(service: Object | None, slices: Iterable[Object], target_port: Any
             for endpoint in one.get("endpoints") or []:
                 if (endpoint.get("conditions") or {}).get("ready") is False:
                     continue
-                found.update(f"{address}@{port}" for address in endpoint.get("addresses") or [])
-    return sorted(found)
+                addresses = endpoint.get("addresses") or []
+                found.update(f"{address}@{port}" for address in addresses if _is_address(address))
+    return sorted(found)[:MAX_ADDRESSES]
 
 
 def of_route(

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hcp.errors import HcpError
 from hcp.kube import Client
 from hcp.kube import resources as r
-from hcp.kube.errors import NotFound
-from hcp.router import admission, backends, maps
+from hcp.kube.errors import Forbidden, Invalid, NotFound
+from hcp.kube.transport import backoff
+from hcp.router import admission, backends, claims, maps
 from hcp.router.haproxy import HAProxy
+from hcp.router.refused import Refused
 from hcp.runtime import Informer, metrics
 from hcp.runtime.conditions import now
 
@@ -22,7 +25,10 @@ SERVICE_LABEL = "kubernetes.io/service-name"
 GENERATED = "openshift.io/host.generated"
 # Changes come in bursts (a Deployment's pods): wait this long for the rest of one.
 SETTLE = 0.02
+# However often Routes are edited, at least as long is rested as was worked, up to this.
+MAX_REST = 2.0
 RETRY = 1.0
+MAX_RETRY = 60.0
 PARALLEL_WRITES = 8
 
 ROUTES = metrics.Gauge("hcp_router_routes", "Routes, by whether they are served.", ["admitted"])
@@ -40,10 +46,15 @@ def _by_service(one: Object) -> Iterable[str]:
 class Router:
     """The router of one cluster."""
 
-    def __init__(self, client: Client, haproxy: HAProxy, domain: str = "") -> None:
+    def __init__(self, client: Client, haproxy: HAProxy, domain: str = "", *, foreign_wildcards: bool = False) -> None:
         self._client = client
         self._haproxy = haproxy
         self._domain = domain
+        self._foreign_wildcards = foreign_wildcards
+        self._granted: dict[str, claims.Claim] = {}
+        self._refused = Refused()
+        self._unwritable: dict[str, str] = {}
+        self._failures = 0
         self._dirty = asyncio.Event()
         self._routes = Informer(client, r.ROUTES)
         self._services = Informer(client, r.SERVICES)
@@ -72,15 +83,15 @@ class Router:
                 await informer.start()
             for informer in followed:
                 await informer.wait_synced()
-            decisions, tables = self._compute()
-            await self._haproxy.start(tables)
-            self.ready = True
-            await self._report(decisions)
+            await self._haproxy.start()
+            await self._pass()
             while True:
                 await self._dirty.wait()
                 await asyncio.sleep(SETTLE)
                 self._dirty.clear()
+                started = time.monotonic()
                 await self._pass()
+                await asyncio.sleep(min(time.monotonic() - started, MAX_REST))
         finally:
             self.ready = False
             for informer in (self._routes, self._services, self._slices, self._ingress):
@@ -92,27 +103,60 @@ class Router:
 
     async def _pass(self) -> None:
         try:
-            decisions, tables = self._compute()
-            for name in await self._haproxy.push(tables):
-                PUSHES.inc(table=name)
-            await self._report(decisions)
+            await self._report(await self._serve())
+            self._failures = 0
         except (HcpError, OSError, TimeoutError) as error:
-            log.error("a pass failed, trying again", extra={"error": str(error)})
-            asyncio.get_running_loop().call_later(RETRY, self._dirty.set)
+            self._failures += 1
+            pause = backoff(self._failures, base=RETRY, cap=MAX_RETRY)
+            log.error("a pass failed, trying again", extra={"error": str(error), "pause": round(pause, 1)})
+            asyncio.get_running_loop().call_later(pause, self._dirty.set)
         STARTS.set(self._haproxy.starts)
 
-    def _compute(self) -> tuple[list[admission.Decision], maps.Maps]:
+    async def _serve(self) -> list[admission.Decision]:
+        """Give HAProxy its tables, without the Routes it does not take."""
         routes = {admission.key_of(route): route for route in self._routes.list()}
-        decisions = admission.decide(routes.values(), self.domain)
-        addresses = {
-            decision.key: backends.of_route(routes[decision.key], self._service, self._endpoint_slices)
-            for decision in decisions
-            if decision.admitted
-        }
+        self._refused.keep(routes)
+        while True:
+            decisions, tables = self._compute(routes)
+            pushed = await self._haproxy.push(tables)
+            for name in pushed.changed:
+                PUSHES.inc(table=name)
+            if not pushed.refused:
+                break
+            for row, words in pushed.refused.items():
+                self._refused.add(routes[tables.owners[row]], words)
+        self.ready = True
+        self._remember(decisions, routes)
+        return decisions
+
+    def _compute(self, routes: Mapping[str, Object]) -> tuple[list[admission.Decision], maps.Maps]:
+        policy = admission.Policy(self.domain, self._foreign_wildcards)
+        decisions = admission.decide(routes.values(), policy, self._granted, self._refused.words)
+        addresses: dict[str, list[str]] = {}
+        for decision in decisions:
+            if decision.admitted:
+                addresses[decision.key] = self._addresses(routes[decision.key])
         good = sum(decision.admitted for decision in decisions)
         ROUTES.set(good, admitted="true")
         ROUTES.set(len(decisions) - good, admitted="false")
         return decisions, maps.build(decisions, routes, addresses)
+
+    def _addresses(self, route: Object) -> list[str]:
+        try:
+            return backends.of_route(route, self._service, self._endpoint_slices)
+        except (TypeError, ValueError, AttributeError, KeyError) as error:
+            # Not of our Route kind, or it would have been refused: it has no target that can be found.
+            log.warning("targets cannot be read", extra={"route": admission.key_of(route), "error": str(error)})
+            return []
+
+    def _remember(self, decisions: list[admission.Decision], routes: Mapping[str, Object]) -> None:
+        """What was given is given, even while the API server cannot be told."""
+        known, self._granted = self._granted, {}
+        for decision in decisions:
+            if decision.admitted:
+                route = routes[decision.key]
+                held = claims.held(route, decision.name, known)
+                self._granted[claims.uid_of(route)] = held or claims.Claim(decision.name, now())
 
     def _service(self, namespace: str, name: str) -> Object | None:
         return self._services.get(name, namespace)
@@ -121,33 +165,47 @@ class Router:
         return self._slices.by_index("service", f"{namespace}/{name}")
 
     async def _report(self, decisions: list[admission.Decision]) -> None:
-        """Write hosts and status where they are not as they should be."""
-        canonical = f"router-{admission.ROUTER_NAME}.{self.domain}" if self.domain else ""
+        """Write hosts and status where they are not as they should be; who cannot be written to holds up nobody."""
+        canonical = f"router-{claims.ROUTER_NAME}.{self.domain}" if self.domain else ""
         slots = asyncio.Semaphore(PARALLEL_WRITES)
 
         async def one(decision: admission.Decision) -> None:
             route = self._routes.get_key(decision.key)
-            if route is None or route["metadata"].get("deletionTimestamp"):
+            if route is None or route["metadata"].get("deletionTimestamp") or self._is_unwritable(route):
                 return
             async with slots:
-                await self._write(route, decision, canonical)
+                try:
+                    await self._write(route, decision, canonical)
+                except (Invalid, Forbidden) as error:
+                    # Asking again gives the same answer, until somebody changes the Route.
+                    self._unwritable[claims.uid_of(route)] = str(route["metadata"].get("resourceVersion"))
+                    log.warning("a Route cannot be written", extra={"route": decision.key, "error": str(error)})
 
+        uids = {claims.uid_of(route) for route in self._routes.list()}
+        self._unwritable = {uid: version for uid, version in self._unwritable.items() if uid in uids}
         results = await asyncio.gather(*(one(decision) for decision in decisions), return_exceptions=True)
         for result in results:
             if isinstance(result, BaseException):
                 raise result
 
+    def _is_unwritable(self, route: Object) -> bool:
+        return self._unwritable.get(claims.uid_of(route)) == str(route["metadata"].get("resourceVersion"))
+
     async def _write(self, route: Object, decision: admission.Decision, canonical: str) -> None:
         namespace, name = route["metadata"].get("namespace"), route["metadata"]["name"]
         try:
-            if decision.host and not (route.get("spec") or {}).get("host"):
+            if decision.admitted and not (route.get("spec") or {}).get("host"):
                 body = {"spec": {"host": decision.host}, "metadata": {"annotations": {GENERATED: "true"}}}
                 route = await self._client.patch(r.ROUTES, name, namespace, body, manager=MANAGER)
                 self._routes.observe(route)
-            wanted = admission.status_of(route, decision, now(), canonical)
+            wanted = admission.status_of(route, decision, self._since(route, decision), canonical)
             if wanted != ((route.get("status") or {}).get("ingress") or []):
                 body = {"status": {"ingress": wanted}}
                 route = await self._client.patch(r.ROUTES, name, namespace, body, subresource="status", manager=MANAGER)
                 self._routes.observe(route)
         except NotFound:
             return
+
+    def _since(self, route: Object, decision: admission.Decision) -> str:
+        given = self._granted.get(claims.uid_of(route))
+        return given.since if decision.admitted and given is not None else now()

@@ -6,12 +6,13 @@ from typing import Any
 
 from hcp.api.crd import column, crd
 from hcp.api.schema import MAX_NAME, Schema, array, int_or_string, integer, obj, rule, string, time
+from hcp.router import hosts
 
 GROUP = "route.openshift.io"
 VERSION = "v1"
-HOST_PATTERN = (
-    r"^([a-zA-Z0-9]|[a-zA-Z0-9][-a-zA-Z0-9]*[a-zA-Z0-9])(\.([a-zA-Z0-9]|[a-zA-Z0-9][-a-zA-Z0-9]*[a-zA-Z0-9]))*$"
-)
+PORT_PATTERN = r"^[a-zA-Z0-9]([-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?$"
+# A certificate, a key, or a chain of some.
+MAX_PEM = 65536
 
 
 def _target(doc: str) -> Schema:
@@ -27,10 +28,10 @@ def _target(doc: str) -> Schema:
 def _tls() -> Schema:
     fields = {
         "termination": string("Who ends TLS.", enum=("edge", "reencrypt", "passthrough")),
-        "certificate": string("Certificate shown to clients."),
-        "key": string("Key of the certificate."),
-        "caCertificate": string("CA of the certificate."),
-        "destinationCACertificate": string("CA that the target's certificate is checked with."),
+        "certificate": string("Certificate shown to clients.", max_len=MAX_PEM),
+        "key": string("Key of the certificate.", max_len=MAX_PEM),
+        "caCertificate": string("CA of the certificate.", max_len=MAX_PEM),
+        "destinationCACertificate": string("CA that the target's certificate is checked with.", max_len=MAX_PEM),
         "insecureEdgeTerminationPolicy": string(
             "What happens to plain HTTP.", enum=("Allow", "None", "Redirect", ""), default="None"
         ),
@@ -47,13 +48,19 @@ def _tls() -> Schema:
 
 def spec() -> Schema:
     fields = {
-        "host": string("Name clients use; made from name and namespace when empty.", max_len=MAX_NAME),
-        "subdomain": string("First labels of the host when host is empty.", max_len=MAX_NAME),
-        "path": string("Paths that begin with this, for HTTP.", max_len=2048, pattern="^/"),
+        "host": string(
+            "Name clients use; made from name and namespace when empty.",
+            max_len=hosts.MAX_HOST,
+            pattern=hosts.HOST_PATTERN,
+        ),
+        "subdomain": string(
+            "First labels of the host when host is empty.", max_len=hosts.MAX_HOST, pattern=hosts.SUBDOMAIN_PATTERN
+        ),
+        "path": string("Paths that begin with this, for HTTP.", max_len=hosts.MAX_PATH, pattern=hosts.PATH_PATTERN),
         "to": _target("Where connections go."),
         "alternateBackends": array(_target("A further target."), "Further targets, by weight.", max_items=3),
         "port": obj(
-            {"targetPort": int_or_string("Port of the target, by name or number.")},
+            {"targetPort": int_or_string("Port of the target, by name or number.", pattern=PORT_PATTERN)},
             "Which port of the target.",
             required=("targetPort",),
         ),
@@ -62,7 +69,6 @@ def spec() -> Schema:
             "Subdomain takes every name beside the host.", enum=("None", "Subdomain", ""), default="None"
         ),
     }
-    fields["host"]["pattern"] = f"^$|{HOST_PATTERN}"
     rules = [
         rule(
             "!has(self.tls) || self.tls.termination != 'passthrough' || !has(self.path)",

@@ -9,10 +9,11 @@ import asyncio
 import contextlib
 import logging
 import shutil
+from dataclasses import dataclass, field
 
 from hcp.errors import HcpError
 from hcp.router.config import Settings, render
-from hcp.router.maps import ORDER, Maps
+from hcp.router.maps import ORDER, Maps, problem
 
 log = logging.getLogger(__name__)
 # HAProxy reads a command into one buffer of 16 KiB.
@@ -22,6 +23,22 @@ COMMAND_TIMEOUT = 10.0
 # A process that lived this long was healthy: its end is not answered with a growing pause.
 HEALTHY_AFTER = 10.0
 NEW_VERSION = "New version created:"
+
+
+@dataclass(slots=True)
+class Pushed:
+    """What came of handing tables over: which changed, and the rows HAProxy would not take, with its words."""
+
+    changed: list[str] = field(default_factory=list)
+    refused: dict[tuple[str, str], str] = field(default_factory=dict)
+
+
+class _ChunkRefused(HcpError):
+    """HAProxy does not take some row of a piece of a table."""
+
+    def __init__(self, rows: str, answer: str) -> None:
+        super().__init__("HAProxy refused a change of a table", cause=answer)
+        self.rows = rows
 
 
 def chunks(table: dict[str, str]) -> list[str]:
@@ -44,8 +61,8 @@ class HAProxy:
     def __init__(self, settings: Settings, binary: str = "haproxy") -> None:
         self.settings = settings
         self._binary = binary
-        self._maps = Maps()
-        self._told: dict[str, dict[str, str]] = {}
+        # What HAProxy has taken: a process that starts again begins with it, and it is known to start with it.
+        self._told: dict[str, dict[str, str]] = Maps().tables
         self._process: asyncio.subprocess.Process | None = None
         self._keeper: asyncio.Task[None] | None = None
         self.starts = 0
@@ -58,8 +75,8 @@ class HAProxy:
     def pid(self) -> int | None:
         return self._process.pid if self._process is not None and self.alive else None
 
-    async def start(self, maps: Maps) -> None:
-        """Start with these tables and keep it running."""
+    async def start(self) -> None:
+        """Start with empty tables and keep it running: no row that is still to be pushed can hinder the start."""
         if shutil.which(self._binary) is None:
             raise HcpError(
                 f"The program {self._binary} was not found",
@@ -67,19 +84,33 @@ class HAProxy:
             )
         self.settings.directory.mkdir(parents=True, exist_ok=True)
         (self.settings.directory / "haproxy.cfg").write_text(render(self.settings), encoding="utf-8")
-        self._maps = maps
         await self._spawn()
         self._keeper = asyncio.create_task(self._keep(), name="haproxy")
 
-    async def push(self, maps: Maps) -> list[str]:
-        """Hand over what changed; the names of the tables that did."""
-        self._maps = maps
-        changed = [name for name in ORDER if maps.tables[name] != self._told.get(name)]
-        for name in changed:
+    async def push(self, maps: Maps) -> Pushed:
+        """Hand over what changed. When a row is refused its table stays as it was, and the answer names the row."""
+        done = Pushed()
+        for name in ORDER:
+            table = maps.tables[name]
+            if table == self._told[name]:
+                continue
+            for key, value in table.items():
+                wrong = problem(key, value)
+                if wrong:
+                    done.refused[name, key] = wrong
+            if done.refused:
+                return done
+            try:
+                await self._replace(name, table)
+            except _ChunkRefused as error:
+                done.refused = await self._refused_rows(name, error.rows)
+                if not done.refused:
+                    raise
+                return done
+            self._told[name] = dict(table)
             self._write(name)
-            await self._replace(name)
-            self._told[name] = maps.tables[name]
-        return changed
+            done.changed.append(name)
+        return done
 
     async def close(self) -> None:
         if self._keeper is not None:
@@ -109,31 +140,50 @@ class HAProxy:
                 with contextlib.suppress(OSError):
                     await writer.wait_closed()
 
-    async def _replace(self, name: str) -> None:
+    async def _replace(self, name: str, table: dict[str, str]) -> None:
         """Swap a whole table in one step: a look-up sees the old one or the new one."""
         path = self.settings.map_file(name)
-        answer = await self.command(f"prepare map {path}")
+        version = await self._prepare(name)
+        try:
+            for rows in chunks(table):
+                await self._add(version, name, rows)
+            answer = await self.command(f"commit map @{version} {path}")
+            if answer:
+                raise HcpError(f"HAProxy refused the new version of table {name}", cause=answer)
+        except HcpError:
+            await self.command(f"clear map @{version} {path}")
+            raise
+
+    async def _prepare(self, name: str) -> str:
+        answer = await self.command(f"prepare map {self.settings.map_file(name)}")
         if not answer.startswith(NEW_VERSION):
             raise HcpError(f"HAProxy refused a new version of table {name}", cause=answer)
-        version = answer.removeprefix(NEW_VERSION).strip()
-        for part in chunks(self._maps.tables[name]):
-            await self._expect_silence(name, f"add map @{version} {path} <<\n{part}")
-        await self._expect_silence(name, f"commit map @{version} {path}")
+        return answer.removeprefix(NEW_VERSION).strip()
 
-    async def _expect_silence(self, name: str, text: str) -> None:
-        answer = await self.command(text)
+    async def _add(self, version: str, name: str, rows: str) -> None:
+        answer = await self.command(f"add map @{version} {self.settings.map_file(name)} <<\n{rows}")
         if answer:
-            raise HcpError(f"HAProxy refused a change of table {name}", cause=answer)
+            raise _ChunkRefused(rows, answer)
+
+    async def _refused_rows(self, name: str, rows: str) -> dict[tuple[str, str], str]:
+        """Which rows of a refused piece are to blame: each is tried alone in a version that nobody uses."""
+        version = await self._prepare(name)
+        found: dict[tuple[str, str], str] = {}
+        for row in rows.splitlines():
+            try:
+                await self._add(version, name, f"{row}\n")
+            except _ChunkRefused as error:
+                found[name, row.partition(" ")[0]] = error.cause or "it gave no reason"
+        await self.command(f"clear map @{version} {self.settings.map_file(name)}")
+        return found
 
     def _write(self, name: str) -> None:
-        # A process that starts again begins with the newest tables.
-        text = "".join(f"{key} {value}\n" for key, value in sorted(self._maps.tables[name].items()))
+        text = "".join(f"{key} {value}\n" for key, value in sorted(self._told[name].items()))
         self.settings.map_file(name).write_text(text, encoding="utf-8")
 
     async def _spawn(self) -> None:
         for name in ORDER:
             self._write(name)
-        self._told = dict(self._maps.tables)
         self.settings.socket.unlink(missing_ok=True)
         config = self.settings.directory / "haproxy.cfg"
         self._process = await asyncio.create_subprocess_exec(self._binary, "-db", "-f", str(config))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hcp.api import manifests as m
 from hcp.api.manifests import Object
 from hcp.api.names import ROUTER_NAMESPACE
+from hcp.router import guard
 
 NAME = "router-default"
 ROLE = "hcp-router"
@@ -12,6 +13,7 @@ READER = "hcp-route-reader"
 HTTP_PORT = 8080
 HTTPS_PORT = 8443
 HEALTH_PORT = 8081
+FOREIGN_WILDCARDS = "--allow-hosts-under-foreign-wildcards"
 # What NetworkPolicies and tools written for OpenShift's own router select.
 POD_LABELS = {"ingresscontroller.operator.openshift.io/deployment-ingresscontroller": "default"}
 NAMESPACE_LABELS = {"name": ROUTER_NAMESPACE, "network.openshift.io/policy-group": "ingress"}
@@ -50,13 +52,21 @@ def _readers() -> list[Object]:
     ]
 
 
-def deployment(image: str, *, domain: str = "", replicas: int = 1, pull_policy: str = "IfNotPresent") -> Object:
+def deployment(
+    image: str,
+    *,
+    domain: str = "",
+    replicas: int = 1,
+    pull_policy: str = "IfNotPresent",
+    foreign_wildcards: bool = False,
+) -> Object:
     """The process; without a domain it takes the one of ingresses.config.openshift.io."""
+    options = [*([f"--domain={domain}"] if domain else []), *([FOREIGN_WILDCARDS] if foreign_wildcards else [])]
     container: Object = {
         "name": "router",
         "image": image,
         "imagePullPolicy": pull_policy,
-        "args": ["router", "run", *([f"--domain={domain}"] if domain else [])],
+        "args": ["router", "run", *options],
         "ports": [
             {"name": "http", "containerPort": HTTP_PORT, "protocol": "TCP"},
             {"name": "https", "containerPort": HTTPS_PORT, "protocol": "TCP"},
@@ -83,7 +93,16 @@ def service() -> Object:
     return m.service(NAME, ROUTER_NAMESPACE, ports, labels=POD_LABELS, selector=POD_LABELS, kind="LoadBalancer")
 
 
-def objects(image: str, *, domain: str = "", replicas: int = 1, pull_policy: str = "IfNotPresent") -> list[Object]:
+def objects(
+    image: str,
+    *,
+    domain: str = "",
+    replicas: int = 1,
+    pull_policy: str = "IfNotPresent",
+    foreign_wildcards: bool = False,
+) -> list[Object]:
     """Everything except the CRD, in the order it is applied."""
-    process = deployment(image, domain=domain, replicas=replicas, pull_policy=pull_policy)
-    return [namespace(), *rights(), process, service()]
+    process = deployment(
+        image, domain=domain, replicas=replicas, pull_policy=pull_policy, foreign_wildcards=foreign_wildcards
+    )
+    return [namespace(), *rights(), *guard.objects(), process, service()]

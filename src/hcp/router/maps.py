@@ -1,10 +1,13 @@
 """The look-up tables HAProxy works from. Its configuration never changes; these do, and it takes them in while running.
 
-`count` says how many addresses a host has, `address` gives each of them by number, `plain` says what is done with HTTP.
+`count` says how many addresses a host has, `address` gives each of them by number, `redirect` says which HTTP requests
+are sent to HTTPS. Every row knows whose it is, so that one that cannot be taken costs nobody else anything.
 """
 
 from __future__ import annotations
 
+import hashlib
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,26 +23,50 @@ HTTP_REDIRECT = "http-redirect"
 ORDER = (TLS_ADDRESS, TLS_COUNT, HTTP_ADDRESS, HTTP_COUNT, HTTP_REDIRECT)
 
 
+# A row is sent in one command together with others; none of ours comes near this.
+MAX_ROW = 4000
+_WORD = re.compile(r"[!-~]+", re.ASCII)
+
+
+def problem(key: str, value: str) -> str | None:
+    """Why a row must not reach HAProxy: it would be read as several rows, or as a command."""
+    if not (_WORD.fullmatch(key) and _WORD.fullmatch(value)) or key.startswith("#"):
+        return "a name in it has characters that no table can hold"
+    if len(key) + len(value) > MAX_ROW:
+        return "its names are too long"
+    return None
+
+
 @dataclass(slots=True)
 class Maps:
-    """The contents of every table."""
+    """The contents of every table, and the key of the Route behind each row."""
 
     tables: dict[str, dict[str, str]] = field(default_factory=lambda: {name: {} for name in ORDER})
+    owners: dict[tuple[str, str], str] = field(default_factory=dict)
 
-    def add_tls(self, name: str, addresses: list[str]) -> None:
+    def add_tls(self, owner: str, name: str, addresses: list[str]) -> None:
         if addresses:
-            self.tables[TLS_COUNT][name] = str(len(addresses))
-            self._addresses(TLS_ADDRESS, name, addresses)
+            self._put(owner, TLS_COUNT, name, str(len(addresses)))
+            self._addresses(owner, TLS_ADDRESS, name, addresses)
 
-    def add_http(self, name: str, path: str, addresses: list[str]) -> None:
-        """HTTP is looked up by the longest prefix of host and path, so the value repeats what the prefix was."""
+    def add_http(self, owner: str, name: str, path: str, addresses: list[str]) -> None:
+        """HTTP is looked up by the longest prefix of host and path; the value names that prefix by its digest."""
         key = f"{name}{path or '/'}"
         if addresses:
-            self.tables[HTTP_COUNT][key] = f"{len(addresses)}@{key}"
-            self._addresses(HTTP_ADDRESS, key, addresses)
+            digest = hashlib.sha256(key.encode()).hexdigest()[:32]
+            self._put(owner, HTTP_COUNT, key, f"{len(addresses)}@{digest}")
+            self._addresses(owner, HTTP_ADDRESS, digest, addresses)
 
-    def _addresses(self, table: str, key: str, addresses: list[str]) -> None:
-        self.tables[table].update({f"{key}#{number}": address for number, address in enumerate(addresses)})
+    def add_redirect(self, owner: str, name: str) -> None:
+        self._put(owner, HTTP_REDIRECT, f"{name}/", "https")
+
+    def _addresses(self, owner: str, table: str, key: str, addresses: list[str]) -> None:
+        for number, address in enumerate(addresses):
+            self._put(owner, table, f"{key}#{number}", address)
+
+    def _put(self, owner: str, table: str, key: str, value: str) -> None:
+        self.tables[table][key] = value
+        self.owners[table, key] = owner
 
 
 def build(
@@ -54,9 +81,9 @@ def build(
         spec = route.get("spec") or {}
         found = addresses.get(decision.key, [])
         if termination(route) == "passthrough":
-            maps.add_tls(decision.name, found)
+            maps.add_tls(decision.key, decision.name, found)
             if (spec.get("tls") or {}).get("insecureEdgeTerminationPolicy") == "Redirect":
-                maps.tables[HTTP_REDIRECT][f"{decision.name}/"] = "https"
+                maps.add_redirect(decision.key, decision.name)
         else:
-            maps.add_http(decision.name, str(spec.get("path") or ""), found)
+            maps.add_http(decision.key, decision.name, str(spec.get("path") or ""), found)
     return maps

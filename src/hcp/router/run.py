@@ -31,12 +31,13 @@ async def serve(
     health_port: int,
     haproxy: str,
     max_connections: int,
+    foreign_wildcards: bool = False,
 ) -> None:
     """Route until cancelled."""
     with tempfile.TemporaryDirectory(prefix="hcp-router-") as directory:
         settings = Settings(Path(directory), http_port, https_port, max_connections=connections(max_connections))
         process = HAProxy(settings, haproxy)
-        router = Router(client, process, domain)
+        router = Router(client, process, domain, foreign_wildcards=foreign_wildcards)
         health = await serve_health(
             health_port, lambda: router.ready and process.alive, live_fn=lambda: not router.ready or process.alive
         )

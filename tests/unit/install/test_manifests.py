@@ -84,7 +84,7 @@ def test_the_ignition_server_reads_only_its_own_namespace() -> None:
     bound = [
         one
         for one in manifests.resources(FULL)
-        if one["kind"].endswith("Binding") and one["subjects"][0]["name"] == "ignition-server"
+        if one["kind"].endswith("RoleBinding") and one["subjects"][0]["name"] == "ignition-server"
     ]
     assert [one["kind"] for one in bound] == ["RoleBinding"]
 

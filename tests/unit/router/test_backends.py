@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from typing import Any
 
@@ -80,12 +81,15 @@ def test_tables() -> None:
         admission.Decision("n/none", "none.test", True),
         admission.Decision("n/bad", "bad.test", False, "HostAlreadyClaimed"),
     ]
-    tables = maps.build(decisions, routes, {"n/tls": ["1.1.1.1@1", "1.1.1.2@1"], "n/web": ["2.2.2.2@2"]}).tables
-    assert tables == {
+    made = maps.build(decisions, routes, {"n/tls": ["1.1.1.1@1", "1.1.1.2@1"], "n/web": ["2.2.2.2@2"]})
+    digest = hashlib.sha256(b"web.test/api").hexdigest()[:32]
+    assert made.owners[maps.HTTP_ADDRESS, f"{digest}#0"] == "n/web"
+    assert set(made.owners) == {(table, key) for table, rows in made.tables.items() for key in rows}
+    assert made.tables == {
         maps.TLS_COUNT: {"*.apps.test": "2"},
         maps.TLS_ADDRESS: {"*.apps.test#0": "1.1.1.1@1", "*.apps.test#1": "1.1.1.2@1"},
-        maps.HTTP_COUNT: {"web.test/api": "1@web.test/api"},
-        maps.HTTP_ADDRESS: {"web.test/api#0": "2.2.2.2@2"},
+        maps.HTTP_COUNT: {"web.test/api": f"1@{digest}"},
+        maps.HTTP_ADDRESS: {f"{digest}#0": "2.2.2.2@2"},
         maps.HTTP_REDIRECT: {"*.apps.test/": "https"},
     }
 
@@ -96,3 +100,17 @@ def test_tables_are_cut_into_pieces_that_fit() -> None:
     assert all(len(piece) <= haproxy.CHUNK for piece in pieces)
     assert sum(piece.count("\n") for piece in pieces) == 1000
     assert haproxy.chunks({}) == []
+
+
+@pytest.mark.parametrize(
+    "row", [("a b", "1"), ("a\n", "1"), ("a", "1\n\nshow info"), ("#a", "1"), ("ä", "1"), ("", "1")]
+)
+def test_rows_that_would_be_more_than_a_row_are_named(row: tuple[str, str]) -> None:
+    assert maps.problem(*row)
+    assert maps.problem("x.test", "1@2") is None
+    assert maps.problem("x" * 5000, "1")
+
+
+@pytest.mark.parametrize("address", ["127.0.0.1", "169.254.169.254", "::1", "fe80::1", "x\n\n", "224.0.0.1", 7, None])
+def test_addresses_that_no_pod_has_are_left_out(address: Any) -> None:
+    assert backends.endpoints(SERVICE, [slice_of((address, True), ("10.0.0.1", True))], "https") == ["10.0.0.1@6443"]

@@ -1,0 +1,36 @@
+"""Routes that HAProxy did not take: they are left out until somebody changes them, so nothing is tried in a circle."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from hcp.router.admission import key_of
+
+log = logging.getLogger(__name__)
+Object = Mapping[str, Any]
+
+
+class Refused:
+    """Routes that HAProxy did not take, until somebody changes them."""
+
+    def __init__(self) -> None:
+        self._marks: dict[str, tuple[Any, Any]] = {}
+        self.words: dict[str, str] = {}
+
+    def add(self, route: Object, words: str) -> None:
+        key = key_of(route)
+        self._marks[key] = self._mark(route)
+        self.words[key] = words
+        log.warning("HAProxy does not take a Route", extra={"route": key, "words": words})
+
+    def keep(self, routes: Mapping[str, Object]) -> None:
+        """Forget those that are gone or changed."""
+        for key, mark in list(self._marks.items()):
+            if key not in routes or self._mark(routes[key]) != mark:
+                del self._marks[key], self.words[key]
+
+    @staticmethod
+    def _mark(route: Object) -> tuple[Any, Any]:
+        return route["metadata"].get("uid"), route["metadata"].get("generation")

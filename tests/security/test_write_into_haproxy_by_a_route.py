@@ -1,0 +1,194 @@
+"""Routes whose words would be commands, rows or whole files for HAProxy, or that it chokes on."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import logging
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.integration.api_server import ApiServer
+from tests.integration.router_support import World, running_world, until
+from tests.security.route_user import namespace_owner
+
+from hcp.kube import Client, load_config
+from hcp.kube import resources as r
+from hcp.kube.errors import Invalid
+from hcp.router import maps
+from hcp.router.crd import route_crd
+from hcp.router.haproxy import HAProxy, Pushed
+
+GOOD = "good.example.com"
+# Two line ends end a table in HAProxy's control language: what follows would be a command.
+COMMANDS = "\n\nshutdown frontend tls-0\ndel map #0\n"
+WRITTEN = [
+    {"subdomain": f"x{COMMANDS}"},
+    {"subdomain": "bücher"},
+    {"subdomain": "a b"},
+    {"subdomain": "x" * 64},
+    {"host": f"a.example.com{COMMANDS}"},
+    {"host": "a.example.com\n"},
+    {"host": "good.example.com 9\nevil.example.com"},
+    {"host": "*.example.com"},
+    {"host": "a..example.com"},
+    {"host": "#a.example.com"},
+    {"path": f"/{COMMANDS}"},
+    {"path": "/a b"},
+    {"path": "/" + "ä" * 1000},
+    {"path": "/" + "x" * 5000},
+    {"path": "//\\\n"},
+    {"path": "no-slash"},
+]
+
+
+def loose(schema: Any) -> Any:
+    """The definition of a cluster that checks nothing by itself."""
+    if isinstance(schema, dict):
+        return {
+            key: loose(value)
+            for key, value in schema.items()
+            if key not in ("pattern", "maxLength", "x-kubernetes-validations", "enum", "maximum", "minimum")
+            or not isinstance(value, str | int | list)
+        }
+    return [loose(one) for one in schema] if isinstance(schema, list) else schema
+
+
+def body(name: str, namespace: str, spec: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "apiVersion": "route.openshift.io/v1",
+        "kind": "Route",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {"to": {"kind": "Service", "name": "mine"}, **spec},
+    }
+
+
+@pytest.fixture
+async def world(client: Client, namespace: str, tmp_path: Path) -> AsyncIterator[World]:
+    async with running_world(client, namespace, tmp_path) as made:
+        yield made
+
+
+@pytest.fixture
+async def lax_world(own_server: ApiServer, tmp_path: Path) -> AsyncIterator[World]:
+    """A router on a cluster whose Route kind is somebody else's and lets everything through."""
+    async with Client(load_config(own_server.kubeconfig)) as client:
+        made = await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "good-"}})
+        async with running_world(client, made["metadata"]["name"], tmp_path, loose(route_crd())) as found:
+            yield found
+
+
+async def serve_good(world: World, name: str = "good", host: str = GOOD) -> None:
+    await world.service(name, await world.backend(name))
+    await world.route(name, name, host=host)
+    await world.reaches(host, name)
+
+
+@pytest.mark.parametrize("spec", WRITTEN, ids=lambda spec: f"{next(iter(spec))}-{len(next(iter(spec.values())))}")
+async def test_the_api_server_refuses_what_is_no_name(client: Client, world: World, spec: dict[str, Any]) -> None:
+    with pytest.raises(Invalid) as refused:
+        await client.create(body("bad", world.namespace, spec), dry_run=True)
+    assert f"spec.{next(iter(spec))}" in str(refused.value)
+
+
+async def test_a_cluster_that_lets_everything_through_serves_no_word_of_it(
+    lax_world: World, own_server: ApiServer
+) -> None:
+    world = lax_world
+    await serve_good(world)
+    pid = world.process.pid
+    attacker, team = await namespace_owner(world.client, own_server.kubeconfig)
+    async with attacker:
+        mine = dataclasses.replace(world, client=attacker, namespace=team)
+        await world.service("mine", await world.backend("mine", tls=False), ns=team)
+        for number, spec in enumerate(WRITTEN):
+            await attacker.create(body(f"bad-{number}", team, spec))
+        await attacker.create(
+            body(
+                "weights",
+                team,
+                {"host": "w.example.com", "alternateBackends": [{"kind": "Service", "name": "x", "weight": 2**31 - 1}]},
+            )
+        )
+        await attacker.create(
+            body(
+                "tls",
+                team,
+                {"host": "t.example.com", "tls": {"termination": f"edge{COMMANDS}", "certificate": COMMANDS}},
+            )
+        )
+        for number in range(len(WRITTEN)):
+            found = await mine.admitted(f"bad-{number}")
+            assert found["status"] == "False", WRITTEN[number]
+            assert found["reason"] in ("InvalidHost", "InvalidPath")
+        assert (await mine.admitted("tls"))["reason"] == "UnsupportedTermination"
+    await serve_good(world, "later", "later.example.com")
+    assert world.process.pid == pid
+    assert await world.greeting(GOOD) == "good"
+    written = "".join(world.process.settings.map_file(name).read_text() for name in maps.ORDER)
+    assert "shutdown" not in written
+    assert "evil" not in written
+    assert written.isascii()
+
+
+async def test_path_characters_that_urls_have_are_served_as_they_are(world: World) -> None:
+    await world.service("web", await world.backend("web", tls=False))
+    path = "/a;b@c'(d)$&,=~!*+:%20"
+    await world.route("web", "web", tls="", host="web.example.com", path=path)
+
+    async def answers() -> bool:
+        return (await world.http("web.example.com", path))[0] == 200
+
+    await until(answers)
+    assert (await world.http("web.example.com", "/a;b"))[0] == 503
+
+
+class Choking(HAProxy):
+    """A real HAProxy that is given rows which it cannot take for some hosts, as a flaw of ours would do it."""
+
+    pushes = 0
+
+    async def push(self, maps_: maps.Maps) -> Pushed:
+        self.pushes += 1
+        count = maps_.tables[maps.TLS_COUNT]
+        for name in [one for one in count if one.startswith("choke")]:
+            count[name] = "not-a-number"
+        return await super().push(maps_)
+
+
+async def test_a_route_that_haproxy_refuses_is_alone_in_it(world: World, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO)
+    await serve_good(world)
+    await world.stop()
+    world.process = choking = Choking(world.process.settings, world.process._binary)
+    await world.service("bad", await world.backend("bad"))
+    await world.route("choke-1", "bad", host="choke-1.example.com")
+    await world.start()
+    await world.route("choke-2", "bad", host="choke-2.example.com")
+    for name in ("choke-1", "choke-2"):
+
+        async def named(name: str = name) -> bool:
+            found = await world.admitted(name)
+            return found["status"] == "False" and found["reason"] == "NotServable" and "HAProxy" in found["message"]
+
+        await until(named)
+    await world.reaches(GOOD, "good")
+    await serve_good(world, "later", "later.example.com")
+    # Nothing more is tried while nothing changes.
+    before = choking.pushes
+    versions = await _versions(world)
+    await asyncio.sleep(2)
+    assert choking.pushes == before
+    assert await _versions(world) == versions
+    # An edit brings it back, and HAProxy starts again with what it took.
+    await world.route("choke-1", "bad", host="fine.example.com")
+    await world.reaches("fine.example.com", "bad")
+    assert choking._process is not None
+    choking._process.kill()
+    await world.reaches(GOOD, "good")
+
+
+async def _versions(world: World) -> list[str]:
+    return sorted(one["metadata"]["resourceVersion"] for one in await world.client.list(r.ROUTES))
