@@ -14,6 +14,7 @@ from tests.integration import crds_support
 
 from hcp.api.names import LABEL_CONTROL_PLANE_NAMESPACE
 from hcp.controlplane.hostedcontrolplane import hosted_control_plane
+from hcp.controlplane.namespace import namespace as own_namespace
 from hcp.hostedcluster.translate import params
 from hcp.kube import Client, load_config
 from hcp.kube import resources as r
@@ -112,7 +113,7 @@ async def hosted_cluster(
         "conditions": [{**ready, "lastTransitionTime": "2026-01-01T00:00:00Z"}],
     }
     await client.patch(r.HOSTEDCLUSTERS, "demo", namespace, {"status": status}, subresource="status")
-    await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": hosted}})
+    await client.create(own_namespace(params(made)))
     for item in (
         _secret("demo-pull-secret", namespace, data(__dockerconfigjson='{"auths":{}}')),
         _secret("bootstrap-kubeconfig", hosted, data(kubeconfig="kind: Config"), of=hosted),

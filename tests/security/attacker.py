@@ -57,18 +57,18 @@ class Attacker:
         return next((c for c in conditions if c["type"] == kind), {})
 
 
-async def enter(admin: Client, server: ApiServer) -> Attacker:
-    """A new namespace with a new account in it."""
-    name = f"team-{secrets.token_hex(3)}"
-    await admin.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+async def enter(admin: Client, server: ApiServer, name: str = "") -> Attacker:
+    """A namespace with an account in it: a new one, or one of this name."""
+    name = name or f"team-{secrets.token_hex(3)}"
+    await admin.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     inside = {"name": "team", "namespace": name}
-    await admin.create({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": inside})
+    await admin.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": inside})
     rules = [
         {"apiGroups": ["hypershift.openshift.io"], "resources": ["hostedclusters", "nodepools"], "verbs": ["*"]},
         {"apiGroups": [""], "resources": ["secrets", "configmaps"], "verbs": ["*"]},
     ]
-    await admin.create({"apiVersion": f"{RBAC}/v1", "kind": "Role", "metadata": inside, "rules": rules})
-    await admin.create(
+    await admin.apply({"apiVersion": f"{RBAC}/v1", "kind": "Role", "metadata": inside, "rules": rules})
+    await admin.apply(
         {
             "apiVersion": f"{RBAC}/v1",
             "kind": "RoleBinding",

@@ -47,6 +47,8 @@ LABEL_CAPI_CLUSTER_NAME = "cluster.x-k8s.io/cluster-name"
 
 # Annotations
 ANNOTATION_CLUSTER = f"{GROUP}/cluster"
+# Which HostedCluster a hosted namespace was made for; a name could be chosen to meet any namespace.
+ANNOTATION_CLUSTER_UID = f"{GROUP}/cluster-uid"
 ANNOTATION_NODEPOOL = f"{GROUP}/nodePool"
 ANNOTATION_CLEANUP_CLOUD = f"{GROUP}/cleanup-cloud-resources"
 ANNOTATION_DESTROY_GRACE = f"{GROUP}/destroy-grace-period"

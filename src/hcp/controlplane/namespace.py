@@ -20,7 +20,19 @@ def free_uid(taken: Iterable[int]) -> int:
     return uid
 
 
-def namespace(p: Params) -> Manifest:
+def owner_annotations(p: Params) -> dict[str, str]:
+    """By which the namespace is known as this cluster's."""
+    return {names.ANNOTATION_CLUSTER: p.key, names.ANNOTATION_CLUSTER_UID: p.cluster_uid}
+
+
+def bare_namespace(p: Params) -> Manifest:
+    """What is created, and never applied: applying would take over a namespace that somebody else has made."""
+    metadata = {"name": p.namespace, "annotations": owner_annotations(p)}
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}
+
+
+def namespace(p: Params, live_uid: str = "") -> Manifest:
+    """The namespace as it should be. `live_uid`: the very object that was found to be ours; no namesake is changed."""
     # virt-launcher pods set no seccomp profile, so "restricted" would refuse the worker VMs; our own pods meet it.
     default = "baseline" if p.vms_inside else "restricted"
     enforce = p.annotations.get(names.ANNOTATION_POD_SECURITY) or default
@@ -31,11 +43,10 @@ def namespace(p: Params) -> Manifest:
         "pod-security.kubernetes.io/audit": "restricted",
         "pod-security.kubernetes.io/warn": "restricted",
     }
-    annotations = {names.ANNOTATION_CLUSTER: p.key}
+    annotations = owner_annotations(p)
     if p.uid is not None:
         annotations[UID_ANNOTATION] = str(p.uid)
-    return {
-        "apiVersion": "v1",
-        "kind": "Namespace",
-        "metadata": {"name": p.namespace, "labels": labels, "annotations": annotations},
-    }
+    metadata: Manifest = {"name": p.namespace, "labels": labels, "annotations": annotations}
+    if live_uid:
+        metadata["uid"] = live_uid
+    return {"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}

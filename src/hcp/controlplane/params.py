@@ -58,6 +58,8 @@ class Params:
     namespace: str
     infra_id: str
     cluster_id: str
+    # Of the HostedCluster object.
+    cluster_uid: str = ""
     uid: int | None = None
     # Worker VMs live in the hosted namespace too (no external infra cluster).
     vms_inside: bool = True

@@ -11,6 +11,7 @@ from hcp.hostedcluster.hosted_api import HostedApi
 from hcp.hostedcluster.phase_observe import IGNITION
 from hcp.hostedcluster.reconcile import Reconciler
 from hcp.hostedcluster.releases import Releases
+from hcp.hostedcluster.strangers import Strangers
 from hcp.hostedcluster.turns import Turns
 from hcp.kube import resources as k
 from hcp.release import Release
@@ -35,7 +36,9 @@ class HostedClusters:
         self._releases = Releases(self.cache)
         self._api = HostedApi(ctx, self._changed)
         self._controller = Controller("hostedcluster", self._reconcile, workers=WORKERS, max_delay=10.0)
-        self._reconciler = Reconciler(ctx, self.cache, self._releases, self._api, Turns(self._changed))
+        self._strangers = Strangers(ctx.client, self._changed)
+        turns = Turns(self._changed)
+        self._reconciler = Reconciler(ctx, self.cache, self._releases, self._api, turns, self._strangers)
         self._followed: set[str] = set()
 
     def wire(self) -> list[Controller]:
@@ -52,7 +55,7 @@ class HostedClusters:
         for resource in (k.ROUTES, k.SERVICES, k.DEPLOYMENTS):
             informer = self.ctx.informers.get(resource, ns=self.ctx.namespace)
             informer.add_listener(self._ignition_changed)
-        self.ctx.closers += [self._releases.close, self._api.close]
+        self.ctx.closers += [self._releases.close, self._api.close, self._strangers.close]
         return [self._controller, self._api.controller]
 
     async def release(self, cluster: Mapping[str, Any], image: str) -> Release:

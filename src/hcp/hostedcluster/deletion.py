@@ -26,7 +26,7 @@ from hcp.kube.resources import (
     STATEFULSETS,
 )
 from hcp.kubevirt import leftovers
-from hcp.runtime import durations
+from hcp.runtime import durations, ownership
 from hcp.runtime.conditions import get_condition, set_condition
 from hcp.runtime.controller import Result
 
@@ -38,14 +38,15 @@ CHECK_AGAIN = 5.0
 HURRY = 1
 
 
-async def delete(client: Client, cache: Cache, cluster: Object, now: dt.datetime) -> Result | None:
+async def delete(
+    client: Client, cache: Cache, cluster: Object, claim: ownership.Claim, now: dt.datetime
+) -> Result | None:
     """One step further; None when nothing is left but the finalizer, which is then removed."""
     meta = cluster["metadata"]
     ns, name = meta["namespace"], meta["name"]
     hosted = names.control_plane_namespace(ns, name)
     infra_id = cluster["spec"].get("infraID") or ""
-    owner = await _owner(client, cache, hosted)
-    ours = owner in (None, f"{ns}/{name}")
+    ours = not claim.foreign  # somebody else's namespace stays exactly as it is
     waiting = await _node_pools(client, cache, ns, name)
     if not waiting and ours and infra_id:
         # Before Cluster API's Cluster: the kubeconfig of an external infra cluster goes with it.
@@ -53,7 +54,7 @@ async def delete(client: Client, cache: Cache, cluster: Object, now: dt.datetime
     if not waiting and ours and infra_id:
         waiting = await _capi_cluster(client, cache, infra_id, hosted)
     if not waiting and ours:
-        waiting = await _hosted_namespace(client, cache, cluster, hosted)
+        waiting = await _hosted_namespace(client, cluster, claim)
     if waiting:
         log.info("deleting", extra={"key": f"{ns}/{name}", "waiting_for": waiting})
         await _tell(client, cluster, c.WAITING_FOR_AVAILABLE, f"Waiting until {waiting} is gone", now)
@@ -63,15 +64,6 @@ async def delete(client: Client, cache: Cache, cluster: Object, now: dt.datetime
         return Result(left)
     await _release(client, cluster)
     return None
-
-
-async def _owner(client: Client, cache: Cache, hosted: str) -> str | None:
-    live = cache.get(NAMESPACES, hosted) or await client.get_or_none(NAMESPACES, hosted)
-    if live is None:
-        return None
-    owner = (live["metadata"].get("annotations") or {}).get(names.ANNOTATION_CLUSTER)
-    # A namespace that somebody else made and we never marked is not ours to delete.
-    return str(owner) if owner else "nobody"
 
 
 async def _node_pools(client: Client, cache: Cache, ns: str, name: str) -> str:
@@ -96,11 +88,12 @@ async def _capi_cluster(client: Client, cache: Cache, infra_id: str, hosted: str
     return f"Cluster {infra_id} of Cluster API"
 
 
-async def _hosted_namespace(client: Client, cache: Cache, cluster: Object, hosted: str) -> str:
+async def _hosted_namespace(client: Client, cluster: Object, claim: ownership.Claim) -> str:
     """Pods first and in a hurry: nobody needs an orderly end of a control plane whose data goes away with it."""
-    live = await client.get_or_none(NAMESPACES, hosted)
+    live = claim.namespace
     if live is None:
         return ""
+    hosted = live["metadata"]["name"]
     keep = (cluster["metadata"].get("annotations") or {}).get(names.ANNOTATION_SKIP_DELETE_NAMESPACE) == "true"
     if live["metadata"].get("deletionTimestamp") and not keep:
         return f"namespace {hosted}"

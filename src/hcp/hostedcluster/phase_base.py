@@ -10,13 +10,14 @@ from hcp.api import conditions as c
 from hcp.api import names
 from hcp.controlplane import apiserver_config, copies
 from hcp.controlplane.hostedcontrolplane import hosted_control_plane
-from hcp.controlplane.namespace import UID_ANNOTATION, free_uid, namespace
+from hcp.controlplane.namespace import UID_ANNOTATION, bare_namespace, free_uid, namespace
 from hcp.errors import HcpError
 from hcp.hostedcluster import defaults
 from hcp.hostedcluster.releases import MissingInput, sentence
 from hcp.hostedcluster.scope import Object, Scope
 from hcp.hostedcluster.translate import owner_of
 from hcp.kube import found_config
+from hcp.kube.errors import AlreadyExists
 from hcp.kube.resources import CONFIGMAPS, NAMESPACES, SCCS, SECRETS
 from hcp.pki import new_signing_key
 from hcp.runtime.phases import Waiting
@@ -28,26 +29,25 @@ KEY_BYTES = 32
 
 async def hosted_namespace(scope: Scope) -> None:
     """The namespace, with a user id of its own where no SCC gives one."""
-    live = scope.cache.get(NAMESPACES, scope.namespace)
+    live = scope.claim.namespace
     if live is not None and live["metadata"].get("deletionTimestamp"):
         raise Waiting("NamespaceTerminating", f"Namespace {scope.namespace} is still being deleted")
+    if live is None:
+        live = await _new_namespace(scope)
     async with _uids:
-        live = scope.cache.get(NAMESPACES, scope.namespace)
-        _check_owner(scope, live)
         uid = _uid(live)
         if uid is None and not await scope.ctx.client.has(SCCS):
             taken = (_uid(n) for n in scope.cache.list(NAMESPACES))
             uid = free_uid(u for u in taken if u is not None)
         scope.change(uid=uid)
-        await scope.cache.apply(namespace(scope.params))
+        await scope.cache.apply(namespace(scope.params, live["metadata"]["uid"]))
 
 
-def _check_owner(scope: Scope, live: Object | None) -> None:
-    owner = ((live or {}).get("metadata", {}).get("annotations") or {}).get(names.ANNOTATION_CLUSTER)
-    if owner not in (None, scope.params.key):
-        raise HcpError(
-            f"Namespace {scope.namespace} belongs to HostedCluster {owner}", hint="Choose another name for this one."
-        )
+async def _new_namespace(scope: Scope) -> Object:
+    try:
+        return await scope.ctx.client.create(bare_namespace(scope.params))
+    except AlreadyExists as exc:
+        raise HcpError(f"Somebody else has just made the namespace {scope.namespace}") from exc
 
 
 def _uid(live: Object | None) -> int | None:

@@ -27,8 +27,9 @@ from hcp.hostedcluster.hosted_api import HostedApi
 from hcp.hostedcluster.observed import Observed
 from hcp.hostedcluster.releases import Releases, sentence
 from hcp.hostedcluster.scope import Scope
+from hcp.hostedcluster.strangers import Strangers
 from hcp.kube.resources import HOSTEDCLUSTERS, HOSTEDCONTROLPLANES, INGRESS_CONFIGS, NODES, ROUTES, STATEFULSETS
-from hcp.runtime import metrics
+from hcp.runtime import metrics, ownership
 from hcp.runtime.conditions import get_condition, is_true
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.controller import Result
@@ -42,6 +43,8 @@ TIME_TO_AVAILABLE = metrics.Gauge(
 # A cause outside our watches (a registry, a neighbour with the same infraID, a kind not served yet) is looked at again
 # at this pace.
 LOOK_AGAIN = 10.0
+# The reason in the conditions of a cluster whose namespace is somebody else's.
+FOREIGN_NAMESPACE = "ForeignNamespace"
 # Nothing but time changes: certificates near their end are renewed in such a pass.
 STEADY = 3600.0
 
@@ -88,8 +91,15 @@ class Reconciler:
     """Holds what passes share."""
 
     def __init__(
-        self, ctx: OperatorContext, cache: Cache, releases: Releases, api: HostedApi, line: turns.Turns
+        self,
+        ctx: OperatorContext,
+        cache: Cache,
+        releases: Releases,
+        api: HostedApi,
+        line: turns.Turns,
+        strangers: Strangers,
     ) -> None:
+        self._strangers = strangers
         self._ctx = ctx
         self._line = line
         self._cache = cache
@@ -101,6 +111,7 @@ class Reconciler:
         if cluster is None:
             self._api.forget(key)
             self._line.done(key)
+            self._strangers.forget(key)
             return None
         now = dt.datetime.now(dt.UTC)
         if cluster["metadata"].get("deletionTimestamp"):
@@ -110,13 +121,16 @@ class Reconciler:
         if rest.paused:
             scope = self._scope(cluster, now)
             scope.seen.pause = rest
-            await phase_workloads.set_paused(scope, True)
+            scope.claim = await ownership.look(self._ctx.client, cluster)
+            if scope.claim.ours:
+                await phase_workloads.set_paused(scope, True)
             await self._finish(scope, Report())
             seconds = rest.seconds(now)
             return Result(seconds) if seconds is not None else None
         cluster = await self._complete(cluster)
         scope = self._scope(cluster, now)
         scope.seen.pause = rest
+        scope.claim = await ownership.look(self._ctx.client, cluster)
         report = await self._make(scope)
         await self._finish(scope, report)
         return self._next(scope, report)
@@ -160,6 +174,9 @@ class Reconciler:
         found = validation.problems(scope.cluster, others, has_routes=has_routes)
         scope.seen.config_problems = found or scope.seen.config_problems
         report = Report()
+        if scope.claim.foreign:
+            return self._held_up(scope)
+        self._strangers.forget(scope.params.key)
         if not scope.seen.config_problems and not scope.seen.unsupported:
             scope.seen.ahead = self._ahead(scope)
             if not scope.seen.ahead:
@@ -169,6 +186,14 @@ class Reconciler:
         known = self._api.state(scope.params.key)
         scope.seen.api_health, scope.seen.guest = known.health, known.guest
         return report
+
+    def _held_up(self, scope: Scope) -> Report:
+        """A namespace of somebody else: nothing in it is read, written or told about, until it is gone."""
+        scope.seen.config_problems = [scope.claim.problem, *scope.seen.config_problems]
+        scope.seen.config_reason = FOREIGN_NAMESPACE
+        self._api.forget(scope.params.key)
+        self._strangers.follow(scope.params.key, scope.claim.namespace or {})
+        return Report()
 
     def _ahead(self, scope: Scope) -> int:
         """How many other clusters start before this one may. What has begun once never waits again."""
@@ -197,7 +222,7 @@ class Reconciler:
 
     async def _project(self, scope: Scope, after: Object) -> None:
         live = self._cache.get(HOSTEDCONTROLPLANES, scope.params.name, scope.namespace)
-        if live is None or scope.seen.pause.paused:
+        if live is None or scope.seen.pause.paused or scope.claim.foreign:
             return
         before = live.get("status") or {}
         nodes = scope.seen.guest.nodes if scope.seen.guest else int(before.get("nodeCount") or 0)
@@ -240,6 +265,8 @@ class Reconciler:
     def _next(self, scope: Scope, report: Report) -> Result | None:
         """Errors come back with backoff; what no watch tells is looked at again."""
         report.raise_if_failed()
+        if scope.claim.foreign:
+            return Result(STEADY)
         if scope.seen.release.problem or scope.seen.config_problems or scope.seen.ahead:
             return Result(LOOK_AGAIN)
         return report.result or Result(STEADY)
@@ -251,8 +278,11 @@ class Reconciler:
         meta = cluster["metadata"]
         hosted = names.control_plane_namespace(meta["namespace"], meta["name"])
         self._api.forget(key)
-        await self._ctx.guests.forget(hosted)
-        result = await deletion.delete(self._ctx.client, self._cache, cluster, now)
+        self._strangers.forget(key)
+        claim = await ownership.look(self._ctx.client, cluster)
+        if not claim.foreign:
+            await self._ctx.guests.forget(hosted)
+        result = await deletion.delete(self._ctx.client, self._cache, cluster, claim, now)
         if result is None:
             TIME_TO_AVAILABLE.remove(namespace=meta["namespace"], name=meta["name"])
         return result

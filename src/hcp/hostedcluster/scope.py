@@ -14,6 +14,7 @@ from hcp.hostedcluster.releases import Releases
 from hcp.pki import KeyPair
 from hcp.release import Release
 from hcp.runtime.context import OperatorContext
+from hcp.runtime.ownership import Claim
 
 Object = dict[str, Any]
 
@@ -29,6 +30,8 @@ class Scope:
     params: Params
     now: dt.datetime
     seen: Observed = field(default_factory=Observed)
+    # Whose the hosted namespace is, as the server said at the beginning of the pass.
+    claim: Claim = field(default_factory=lambda: Claim(None, ours=False))
     release: Release | None = None
     authorities: dict[str, KeyPair] = field(default_factory=dict)
     # Secrets and ConfigMaps of this pass by (kind, name): what workloads mount, for their hashes.

@@ -70,6 +70,7 @@ def params(
         namespace=namespace,
         infra_id=spec.get("infraID") or "",
         cluster_id=spec.get("clusterID") or "",
+        cluster_uid=meta.get("uid") or "",
         uid=uid,
         vms_inside=platform.get("type") == "KubeVirt" and not (platform.get("kubevirt") or {}).get("credentials"),
         highly_available=spec.get("controllerAvailabilityPolicy") == "HighlyAvailable",

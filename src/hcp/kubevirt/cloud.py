@@ -9,13 +9,15 @@ from typing import Any
 from hcp.api.names import ANNOTATION_NODEPOOL, LABEL_CONTROL_PLANE_NAMESPACE, control_plane_namespace
 from hcp.errors import HcpError
 from hcp.kube.errors import Conflict, NotFound, Unreachable
-from hcp.kube.resources import HOSTEDCLUSTERS, MACHINES, NODEPOOLS, NODES, SECRETS
+from hcp.kube.resources import HOSTEDCLUSTERS, MACHINES, NAMESPACES, NODEPOOLS, NODES, SECRETS
 from hcp.kubevirt import approver, balancers
 from hcp.kubevirt.infra import InfraClients, credentials
 from hcp.kubevirt.nodes import node_patch
 from hcp.kubevirt.session import InfraCaches, Session
 from hcp.runtime import Controller, Informer, Result, is_true
 from hcp.runtime.context import OperatorContext
+from hcp.runtime.ownership import belongs, cluster_of
+from hcp.runtime.store import key_of
 
 log = logging.getLogger(__name__)
 Object = dict[str, Any]
@@ -34,6 +36,7 @@ class Cloud:
         self._pools: Informer = ctx.informers.get(NODEPOOLS)
         self._machines: Informer = ctx.informers.get(MACHINES)
         self._secrets: Informer = ctx.informers.get(SECRETS, labels=LABEL_CONTROL_PLANE_NAMESPACE)
+        self._namespaces: Informer = ctx.informers.get(NAMESPACES, labels=LABEL_CONTROL_PLANE_NAMESPACE)
         self._shared = InfraCaches.shared(ctx.informers)
         self.sessions = Controller("cloud-sessions", self._reconcile_session, workers=4)
         self.requests = Controller("node-certificates", self._reconcile_request, workers=4)
@@ -44,6 +47,7 @@ class Cloud:
         """Connect the watches and give the controllers to run."""
         self.sessions.watch(self._clusters)
         self.sessions.watch(self._pools, _cluster_of_pool)
+        self.sessions.watch(self._namespaces, cluster_of)
         self.nodes.watch(self._pools, self._nodes_of_pool)
         self.nodes.watch(self._machines)
         for informer in self._shared.all:
@@ -53,8 +57,8 @@ class Cloud:
 
     async def close(self) -> None:
         """Stop every session."""
-        for namespace in list(self._sessions):
-            await self._drop(namespace)
+        for hosted, session in list(self._sessions.items()):
+            await self._drop(hosted, key_of(dict(session.cluster)))
 
     # sessions
 
@@ -63,8 +67,11 @@ class Cloud:
         namespace, _, name = key.partition("/")
         hosted = control_plane_namespace(namespace, name)
         if cluster is None or not self._has_pools(namespace, name):
-            await self._drop(hosted)
+            await self._drop(hosted, key)
             return None
+        if not belongs(self._namespaces.get(hosted), cluster):
+            await self._drop(hosted, key)
+            return None  # not made yet, or somebody else's: what lies in it is not this cluster's
         infra_id = (cluster.get("spec") or {}).get("infraID")
         conditions = (cluster.get("status") or {}).get("conditions")
         if not infra_id or not (is_true(conditions, "KubeAPIServerAvailable") or hosted in self._sessions):
@@ -77,7 +84,7 @@ class Cloud:
         if known is not None and known.guest is guest and known.infra == infra:
             known.cluster = cluster
             return None
-        await self._drop(hosted)
+        await self._drop(hosted, key)
         caches = InfraCaches.own(infra, infra_id) if infra.external else self._shared
         session = Session(hosted, cluster, infra_id, guest, infra, caches)
         self._follow_guest(session)
@@ -88,9 +95,11 @@ class Cloud:
     def _has_pools(self, namespace: str, name: str) -> bool:
         return any((pool.get("spec") or {}).get("clusterName") == name for pool in self._pools.list(namespace))
 
-    async def _drop(self, hosted: str) -> None:
-        session = self._sessions.pop(hosted, None)
-        if session is not None:
+    async def _drop(self, hosted: str, key: str) -> None:
+        """End the session of cluster `key`; another cluster may have the namespace whose name this one would get."""
+        session = self._sessions.get(hosted)
+        if session is not None and key_of(dict(session.cluster)) == key:
+            del self._sessions[hosted]
             await session.stop()
 
     def _follow_guest(self, session: Session) -> None:

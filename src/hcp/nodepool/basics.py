@@ -40,6 +40,13 @@ async def adopt(scope: Scope) -> Result | None:
     return None
 
 
+async def hosted_namespace(scope: Scope) -> Result | None:
+    """Nothing is read or made in a namespace that is not, or not yet, the hosted cluster's."""
+    if not scope.tools.watches.has_namespace(scope.cluster, scope.hosted):
+        raise Waiting("NoHostedNamespace", f"the hosted cluster has no namespace {scope.hosted} of its own yet")
+    return None
+
+
 async def own_fields(scope: Scope) -> Result | None:
     """Autoscaling, autorepair and update settings, checked; what has no effect is named."""
     spec = scope.spec

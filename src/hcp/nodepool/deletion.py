@@ -20,6 +20,7 @@ from hcp.kube.resources import (
     MACHINEHEALTHCHECKS,
     MACHINES,
     MACHINESETS,
+    NAMESPACES,
     NODEPOOLS,
     SECRETS,
     VIRTUALMACHINES,
@@ -27,7 +28,7 @@ from hcp.kube.resources import (
 from hcp.kubevirt.infra import Infra
 from hcp.nodepool.bootimage import LABEL_ROLE, LABEL_UID, ROLE
 from hcp.nodepool.scope import Object, Tools
-from hcp.runtime import Result
+from hcp.runtime import Result, ownership
 
 log = logging.getLogger(__name__)
 _RETRY = 5.0
@@ -46,6 +47,32 @@ async def delete_pool(tools: Tools, pool: Object) -> Result | None:
     cluster = tools.watches.clusters.get(spec.get("clusterName", ""), metadata["namespace"])
     hosted = control_plane_namespace(metadata["namespace"], spec.get("clusterName", ""))
     going = cluster is None or bool(cluster["metadata"].get("deletionTimestamp"))
+    if await _may_touch(tools, cluster, hosted, f"{metadata['namespace']}/{spec.get('clusterName', '')}"):
+        again = await _clear_hosted(tools, pool, hosted, going=going)
+        if again is not None:
+            return again
+    for secret in await _pool_secrets(tools, tools.ctx.namespace, key, hosted):
+        await _delete(tools, SECRETS, secret["metadata"]["name"], tools.ctx.namespace)
+    finalizers = [entry for entry in metadata.get("finalizers") or [] if entry != FINALIZER]
+    body = {"metadata": {"finalizers": finalizers or None, "resourceVersion": metadata["resourceVersion"]}}
+    try:
+        await tools.ctx.client.patch(NODEPOOLS, metadata["name"], metadata["namespace"], body)
+    except NotFound:
+        return None
+    return None
+
+
+async def _may_touch(tools: Tools, cluster: Object | None, hosted: str, cluster_key: str) -> bool:
+    """Whether the namespace is that of the pool's cluster: anybody can name a cluster that would have it."""
+    if cluster is not None:
+        return (await ownership.look(tools.ctx.client, cluster)).ours
+    return ownership.mark(await tools.ctx.client.get_or_none(NAMESPACES, hosted))[0] == cluster_key
+
+
+async def _clear_hosted(tools: Tools, pool: Object, hosted: str, *, going: bool) -> Result | None:
+    """One step towards nothing of the pool in the hosted namespace; None when that is reached."""
+    metadata = pool["metadata"]
+    key = f"{metadata['namespace']}/{metadata['name']}"
     await _delete(tools, MACHINEHEALTHCHECKS, metadata["name"], hosted)
     await _delete(tools, MACHINEDEPLOYMENTS, metadata["name"], hosted)
     left = [m for m in await _list(tools, MACHINES, hosted) if _annotated(m) == key]
@@ -61,16 +88,9 @@ async def delete_pool(tools: Tools, pool: Object) -> Result | None:
     for template in await _list(tools, KUBEVIRTMACHINETEMPLATES, hosted):
         if _annotated(template) == key:
             await _delete(tools, KUBEVIRTMACHINETEMPLATES, template["metadata"]["name"], hosted)
-    for namespace in (hosted, tools.ctx.namespace):
-        for secret in await _pool_secrets(tools, namespace, key, hosted):
-            await _delete(tools, SECRETS, secret["metadata"]["name"], namespace)
+    for secret in await _pool_secrets(tools, hosted, key, hosted):
+        await _delete(tools, SECRETS, secret["metadata"]["name"], hosted)
     await _delete_caches(tools, pool, hosted)
-    finalizers = [entry for entry in metadata.get("finalizers") or [] if entry != FINALIZER]
-    body = {"metadata": {"finalizers": finalizers or None, "resourceVersion": metadata["resourceVersion"]}}
-    try:
-        await tools.ctx.client.patch(NODEPOOLS, metadata["name"], metadata["namespace"], body)
-    except NotFound:
-        return None
     return None
 
 

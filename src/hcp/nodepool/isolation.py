@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hcp.api.names import ANNOTATION_CLUSTER, control_plane_namespace
+from hcp.api.names import ANNOTATION_CLUSTER, LABEL_CONTROL_PLANE_NAMESPACE, control_plane_namespace
 from hcp.kube.errors import Forbidden, NotFound
-from hcp.kube.resources import HOSTEDCLUSTERS, HOSTEDCONTROLPLANES, NETWORKPOLICIES
+from hcp.kube.resources import HOSTEDCLUSTERS, HOSTEDCONTROLPLANES, NAMESPACES, NETWORKPOLICIES
 from hcp.kubevirt.infra import InfraClients, credentials
 from hcp.kubevirt.netpol import NAME, PolicyInput, virt_launcher_policy
 from hcp.kubevirt.networks import api_endpoints, cluster_networks
 from hcp.nodepool.isolation_report import KEPT_OFF, NETWORKS_UNKNOWN, not_written, report
 from hcp.runtime import Controller, Result, apply_if_changed
 from hcp.runtime.context import OperatorContext
+from hcp.runtime.ownership import belongs, cluster_of
 
 Object = dict[str, Any]
 # The management cluster's networks practically never change; an external one's policy is looked at again, since we
@@ -29,12 +30,14 @@ class Isolation:
         self._infras = infras
         self._clusters = ctx.informers.get(HOSTEDCLUSTERS)
         self._policies = ctx.informers.get(NETWORKPOLICIES)
+        self._namespaces = ctx.informers.get(NAMESPACES, labels=LABEL_CONTROL_PLANE_NAMESPACE)
         self._planes = ctx.informers.get(HOSTEDCONTROLPLANES)
         self.controller = Controller("vm-isolation", self._reconcile, workers=2)
 
     def wire(self) -> Controller:
         """Look again when the hosted cluster changes, its namespace comes into use or its policy is taken away."""
         self.controller.watch(self._clusters)
+        self.controller.watch(self._namespaces, cluster_of)
         self.controller.watch(self._planes, self._unkept)
         self.controller.watch(self._policies, self._unkept)
         return self.controller
@@ -63,6 +66,8 @@ class Isolation:
         given = credentials(platform)
         if not given and self._planes.get(name, hosted) is None:
             return None  # a cluster that waits for its turn has no namespace yet
+        if not belongs(self._namespaces.get(hosted), cluster):
+            return None  # somebody else's, or not made yet: its event comes
         infra = await self._infras.get(hosted, given)
         networks = await cluster_networks(infra.client)
         policy = virt_launcher_policy(

@@ -18,6 +18,7 @@ PHASES: Phases[Scope] = Phases(
         Phase("Pause", basics.pause),
         Phase("Release", basics.release),
         Phase("IgnitionEndpoint", basics.endpoint),
+        Phase("HostedNamespace", basics.hosted_namespace),
         Phase("Platform", placement.platform),
         Phase("BootImage", placement.image),
         Phase("Configuration", bootstrap.configuration),

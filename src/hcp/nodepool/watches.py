@@ -19,6 +19,7 @@ from hcp.kube.resources import (
     MACHINEHEALTHCHECKS,
     MACHINES,
     MACHINESETS,
+    NAMESPACES,
     NODEPOOLS,
     NODES,
     SECRETS,
@@ -26,6 +27,7 @@ from hcp.kube.resources import (
 from hcp.nodepool.secrets import LABEL as SECRET_LABEL
 from hcp.runtime import Controller, Informer
 from hcp.runtime.context import OperatorContext
+from hcp.runtime.ownership import belongs, cluster_of
 
 Object = dict[str, Any]
 
@@ -47,6 +49,7 @@ class Watches:
         self.secrets = informers.get(SECRETS, labels=SECRET_LABEL)
         self.documents = informers.get(SECRETS, ns=ctx.namespace, labels=DOCUMENT_LABEL)
         self.management_nodes = informers.get(NODES)
+        self._namespaces = informers.get(NAMESPACES, labels=LABEL_CONTROL_PLANE_NAMESPACE)
         self._image_configs = informers.get(IMAGE_CONFIGS)
         label = LABEL_CONTROL_PLANE_NAMESPACE
         self._hosted = {kind: informers.get(kind, labels=label) for kind in (SECRETS, CONFIGMAPS)}
@@ -58,11 +61,16 @@ class Watches:
         """Ask for a pass over the right pools when something changes."""
         controller.watch(self.pools)
         controller.watch(self.clusters, self._pools_of_cluster)
+        controller.watch(self._namespaces, self._pools_of_namespace)
         for informer in (self.deployments, self.sets, self.machines, self.checks, self.secrets, self.documents):
             controller.watch(informer, _pool_key)
         controller.watch(self.vm_machines, self._pools_of_vm_machine)
         controller.watch(self._image_configs, lambda config: self.pools.keys())
         self._controller = controller
+
+    def has_namespace(self, cluster: Object, hosted: str) -> bool:
+        """Whether the hosted namespace is this cluster's, and nobody else's with the same name."""
+        return belongs(self._namespaces.get(hosted), cluster)
 
     async def named(self, kind: Resource, namespace: str, reference: Object | None) -> Object | None:
         """The ConfigMap or Secret that somebody's spec names, if it names one."""
@@ -105,6 +113,11 @@ class Watches:
         for pool in self.pools.list(metadata["namespace"]):
             if (pool.get("spec") or {}).get("clusterName") == metadata["name"]:
                 yield f"{metadata['namespace']}/{pool['metadata']['name']}"
+
+    def _pools_of_namespace(self, namespace: Object) -> Iterable[str]:
+        for key in cluster_of(namespace):
+            cluster = self.clusters.get_key(key)
+            yield from self._pools_of_cluster(cluster) if cluster is not None else ()
 
     def _users_of_config_map(self, item: Object) -> Iterable[str]:
         metadata = item["metadata"]
