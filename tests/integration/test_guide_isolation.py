@@ -41,7 +41,9 @@ async def prepare(client: Client, server: ApiServer) -> None:
             "subjects": [account],
         }
     )
-    await support.hosted_cluster(client, HOME, server.kubeconfig)
+    secret = {"name": "demo-infra-credentials", "key": "kubeconfig"}
+    credentials = {"infraNamespace": VMS, "infraKubeConfigSecret": secret}
+    await support.hosted_cluster(client, HOME, server.kubeconfig, credentials=credentials)
     kubeconfig = yaml.safe_load(server.kubeconfig.read_text())
     await client.create(
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": documents.ACCOUNT, "namespace": VMS}}
@@ -50,17 +52,6 @@ async def prepare(client: Client, server: ApiServer) -> None:
     data = {"kubeconfig": base64.b64encode(yaml.safe_dump(kubeconfig).encode()).decode()}
     metadata = {"name": INFRA_CREDENTIALS, "namespace": f"{HOME}-demo"}
     await client.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
-    await made_external(client)
-
-
-async def made_external(client: Client) -> None:
-    """Credentials cannot be added to a cluster later: it is made again with them."""
-    old = await client.get(r.HOSTEDCLUSTERS, "demo", HOME)
-    await client.delete(r.HOSTEDCLUSTERS, "demo", HOME)
-    new = {key: old[key] for key in ("apiVersion", "kind", "spec")} | {"metadata": {"name": "demo", "namespace": HOME}}
-    secret = {"name": "demo-infra-credentials", "key": "kubeconfig"}
-    new["spec"]["platform"]["kubevirt"]["credentials"] = {"infraNamespace": VMS, "infraKubeConfigSecret": secret}
-    await client.create(new)
 
 
 async def test_unknown_networks_are_said_and_heal(own_server: ApiServer) -> None:
