@@ -8,7 +8,7 @@ STAMP := $(VENV)/.installed
 LINK_KUBECTL := $(BIN)/python -c 'from hcp import payload; p = payload.find("kubernetes-1.36"); p and print(p / "bin" / "kubectl")' \
 	| xargs -r -I{} ln -sf {} $(BIN)/kubectl
 
-.PHONY: install demo test test-unit test-integration test-security test-smoke test-e2e conformance lint clean
+.PHONY: install demo test test-unit test-integration test-security test-smoke test-e2e conformance lint clean clean-all
 
 install: $(STAMP)
 	@$(LINK_KUBECTL)
@@ -58,5 +58,15 @@ test-e2e: install
 conformance: install
 	$(BIN)/python -m tests.conformance.run
 
+# Everything that make and the tools left in this folder; the cache of built parts stays.
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache build src/*.egg-info
+	@if [ -x $(BIN)/python ]; then $(BIN)/python -m hcp.local.using $(VENV); fi
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist demo src/*.egg-info
+	find src tests bench -name __pycache__ -prune -exec rm -rf {} +
+	@cache="$${XDG_CACHE_HOME:-$$HOME/.cache}/hcp"; if [ -d "$$cache" ]; then \
+		echo "What was built stays in $$cache ($$(du -sh "$$cache" | cut -f1)); make clean-all frees it"; fi
+
+# The cache too: the next demo builds everything again.
+clean-all: install
+	$(BIN)/python -m hcp payload clean --all
+	$(MAKE) clean

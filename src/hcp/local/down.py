@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 from collections.abc import Callable
+from pathlib import Path
 
 from hcp.errors import HcpError
 from hcp.local import control
 from hcp.local import spec as specs
-from hcp.local.layout import Layout
+from hcp.local.layout import NUMBERS_LOCK, Layout
 from hcp.local.locks import exclusive
 from hcp.local.plan import need_root
 from hcp.local.spec import Spec
@@ -19,10 +21,11 @@ Say = Callable[[str], None]
 def down(name: str, *, purge: bool, say: Say) -> None:
     layout = Layout.of(name)
     if not layout.root.is_dir():
-        raise HcpError(
-            f"There is no embedded cluster named '{name}'", hint="hcp local list shows the ones there are.", exit_code=4
-        )
+        raise _missing(name)
     with exclusive(layout.lock, lambda: say(f"Another command is working on cluster '{name}', waiting for it")):
+        if [path.name for path in layout.root.iterdir()] == [layout.lock.name]:
+            shutil.rmtree(layout.root)  # the command we waited for removed the cluster, waiting made its folder again
+            raise _missing(name)
         spec = _spec(layout, purge)
         if spec is not None and spec.has_node:
             need_root(spec.profile)
@@ -40,8 +43,28 @@ def down(name: str, *, purge: bool, say: Say) -> None:
             )
         if purge:
             shutil.rmtree(layout.root)
-    if purge and not any(layout.root.parent.glob("*/")):
-        shutil.rmtree(layout.root.parent, ignore_errors=True)
+    if purge:
+        forget_root(layout.root.parent)
+
+
+def forget_root(root: Path) -> None:
+    """The folder of all clusters goes with the last of them, and the folder it is in when that is ours alone."""
+    if any(root.glob("*/")):
+        return
+    with exclusive(root / NUMBERS_LOCK):
+        if any(root.glob("*/")):
+            return
+        (root / NUMBERS_LOCK).unlink()
+    with contextlib.suppress(OSError):  # a cluster is being made at this moment, or somebody put something there
+        root.rmdir()
+        if root.parent.name == "hcp":
+            root.parent.rmdir()
+
+
+def _missing(name: str) -> HcpError:
+    return HcpError(
+        f"There is no embedded cluster named '{name}'", hint="hcp local list shows the ones there are.", exit_code=4
+    )
 
 
 def _spec(layout: Layout, purge: bool) -> Spec | None:

@@ -9,6 +9,8 @@ from pathlib import Path
 
 from hcp.errors import HcpError
 
+# In the state root: held while a new cluster takes its number.
+NUMBERS_LOCK = ".numbers.lock"
 # A network link, a cgroup and a host name are made from it, hence the limits.
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,28}[a-z0-9])?")
 

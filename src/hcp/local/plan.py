@@ -7,7 +7,7 @@ import os
 from hcp.errors import HcpError
 from hcp.local import spec as specs
 from hcp.local.addresses import MAX_CLUSTERS
-from hcp.local.layout import Layout, layouts, state_root
+from hcp.local.layout import NUMBERS_LOCK, Layout, layouts, state_root
 from hcp.local.locks import exclusive
 from hcp.local.ports import free_ports
 from hcp.local.spec import DEFAULT_PROFILE, PROFILES, Spec
@@ -27,7 +27,7 @@ def plan(layout: Layout, profile: str | None) -> Spec:
         specs.save(layout, spec)
         return spec
     need_root(wanted)
-    with exclusive(state_root() / ".numbers.lock"):
+    with exclusive(state_root() / NUMBERS_LOCK):
         spec = Spec(name, wanted, _free_number())
         layout.make()
         specs.save(layout, spec)

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import fcntl
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from hcp.errors import HcpError
 from hcp.payload.checksums import METADATA, DamagedError, fingerprint, read_metadata, seal, verify
+from hcp.payload.removal import remove
 
 
 def cache_root() -> Path:
@@ -101,35 +101,53 @@ class Store:
             doomed = self.root / "work" / f"discarded-{name}-{key}-{os.getpid()}"
             doomed.parent.mkdir(parents=True, exist_ok=True)
             path.rename(doomed)
-            shutil.rmtree(doomed, ignore_errors=True)
+            remove(doomed)
             self._memo(name, key).unlink(missing_ok=True)
 
     @contextmanager
     def lock(self, name: str, *, shared: bool = False, wait: bool = True) -> Iterator[bool]:
         """Holds a lock file; gives False when `wait` is off and somebody else has it. Ends with the process."""
-        folder = self.root / "locks"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            handle = (folder / f"{name}.lock").open("ab")
-        except OSError as error:
-            raise HcpError(
-                f"The cache {self.root} cannot be written",
-                cause=error.strerror,
-                hint="Point XDG_CACHE_HOME to a folder you own.",
-            ) from error
-        with handle:
+        with self._open_lock(name) as handle:
             mode = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
             try:
                 fcntl.flock(handle, mode if wait else mode | fcntl.LOCK_NB)
             except BlockingIOError:
                 yield False
                 return
-            yield True
+            if is_open_file(handle, self._lock_file(name)):
+                yield True
+                return
+        # Somebody removed the file between our opening and locking it: the lock that counts is another one.
+        with self.lock(name, shared=shared, wait=wait) as held:
+            yield held
+
+    def _lock_file(self, name: str) -> Path:
+        return self.root / "locks" / f"{name}.lock"
+
+    def _open_lock(self, name: str) -> BinaryIO:
+        path = self._lock_file(name)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            return path.open("ab")
+        except OSError as error:
+            raise HcpError(
+                f"The cache {self.root} cannot be written",
+                cause=error.strerror,
+                hint="Point XDG_CACHE_HOME to a folder you own.",
+            ) from error
 
     def artifacts(self) -> list[tuple[str, str]]:
         """Every artifact directory on disk as (component, key)."""
         root = self.root / "artifacts"
         return sorted((p.parent.name, p.name) for p in root.glob("*/*") if (p / METADATA).is_file())
+
+
+def is_open_file(handle: BinaryIO, path: Path) -> bool:
+    """Whether an open file is still the one under its name: a lock on a removed file protects nothing."""
+    try:
+        return os.path.samestat(os.fstat(handle.fileno()), path.stat())
+    except OSError:
+        return False
 
 
 def _write_atomically(path: Path, text: str) -> None:

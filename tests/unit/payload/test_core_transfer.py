@@ -1,4 +1,4 @@
-"""Carrying artifacts to another machine, listing and cleaning."""
+"""Carrying artifacts to another machine, and listing."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import pytest
 from tests.unit.payload.workshop import Workshop
 
 from hcp.errors import HcpError
-from hcp.payload.cleaning import clean, human_size
-from hcp.payload.godrop import drop_compiled, drop_modules
+from hcp.payload.cleaning import human_size
+from hcp.payload.godrop import drop_compiled
 from hcp.payload.listing import rows, table
 from hcp.payload.transfer import export, import_file
 
@@ -94,39 +94,6 @@ def test_exporting_what_is_not_built_is_an_error(workshop: Workshop, tmp_path: P
     with pytest.raises(HcpError, match="nothing to export"):
         export(workshop.store, workshop.registry, [], tmp_path / "f")
     assert not list(tmp_path.glob("*f*"))
-
-
-def test_cleaning_keeps_what_is_used(workshop: Workshop) -> None:
-    workshop.add("tool")
-    workshop.engine().ensure(["tool"])
-    workshop.change("tool", version="2.0")
-    workshop.engine().ensure(["tool"])
-    (workshop.store.root / "work" / "tool-killed" / "out").mkdir(parents=True)
-    freed = clean(workshop.store, workshop.registry)
-    assert freed.what[0] == "artifact tool"
-    assert workshop.store.artifacts() == [("tool", workshop.registry.key("tool"))]
-    assert not (workshop.store.root / "work").exists()
-    clean(workshop.store, workshop.registry, everything=True)
-    assert workshop.store.artifacts() == []
-
-
-def test_cleaning_by_name(workshop: Workshop) -> None:
-    workshop.add("tool")
-    workshop.add("other")
-    workshop.engine().ensure(["tool", "other"])
-    clean(workshop.store, workshop.registry, names=("tool",))
-    assert [name for name, _ in workshop.store.artifacts()] == ["other"]
-
-
-def test_modules_stay_while_somebody_builds(workshop: Workshop) -> None:
-    modules = workshop.store.root / "go" / "mod"
-    modules.mkdir(parents=True)
-    with workshop.store.lock("go-modules", shared=True):
-        assert not drop_modules(workshop.store)
-        clean(workshop.store, workshop.registry)
-        assert modules.exists()
-    assert drop_modules(workshop.store)
-    assert not modules.exists()
 
 
 def test_compiled_packages_go_when_they_are_large_and_nobody_compiles(workshop: Workshop) -> None:
