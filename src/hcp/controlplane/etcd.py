@@ -6,11 +6,15 @@ from hcp.api import names
 from hcp.controlplane.meta import LABEL_MANAGED_BY, MANAGER, component_labels, obj
 from hcp.controlplane.params import Manifest, Params
 from hcp.controlplane.pod import Pod, container, http_probe, requests, secret_volume, steady_period, template
+from hcp.runtime import quantity
 
 COMPONENT = "etcd"
 DISCOVERY = "etcd-discovery"
 CLIENT = "etcd-client"
-QUOTA = 8 * 1024**3
+# Above this etcd itself warns; recovery and defragmentation take too long.
+LARGEST_QUOTA = 8 * 1024**3
+# Five write-ahead logs of 64 MiB, the next one, and snapshots.
+LOGS = 448 * 1024**2
 # Plain HTTP, for probes and metrics only: a kubelet has no client certificate to show.
 METRICS_PORT = 2382
 TLS = "/etc/etcd/tls"
@@ -18,6 +22,16 @@ TLS = "/etc/etcd/tls"
 
 def member_url(p: Params, index: int) -> str:
     return f"https://etcd-{index}.{DISCOVERY}.{p.namespace}.svc:2380"
+
+
+def quota(size: str) -> int:
+    """At which size of the database etcd refuses writes, for a volume of this size.
+
+    Defragmentation writes a second file beside the first, so the volume must hold two and the logs: a full etcd can
+    then always be healed, and it never fills its volume.
+    """
+    volume = int(quantity.parse(size) or 0)
+    return max(16 * 1024**2, min(LARGEST_QUOTA, (volume - min(LOGS, volume // 2)) // 2))
 
 
 def arguments(p: Params, name: str, ip: str, data_dir: str = "/var/lib/data", tls: str = TLS) -> list[str]:
@@ -43,7 +57,7 @@ def arguments(p: Params, name: str, ip: str, data_dir: str = "/var/lib/data", tl
         f"--peer-key-file={tls}/peer/peer.key",
         f"--peer-trusted-ca-file={tls}/peer/ca.crt",
         "--peer-client-cert-auth=true",
-        f"--quota-backend-bytes={QUOTA}",
+        f"--quota-backend-bytes={quota(p.etcd_size)}",
         "--snapshot-count=10000",
         "--auto-compaction-mode=periodic",
         "--auto-compaction-retention=30m",

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hcp.api import names
 from hcp.api.addresses import is_address
 from hcp.errors import HcpError
 
@@ -88,6 +89,8 @@ class Params:
     labels: Mapping[str, str] = field(default_factory=dict)
     owner: Mapping[str, Any] | None = None
     api_config: Mapping[str, Any] = field(default_factory=dict)
+    # Where the operator runs: from there it looks after etcd.
+    operator_namespace: str = names.OPERATOR_NAMESPACE
 
     @property
     def replicas(self) -> int:

@@ -20,6 +20,13 @@ def _labelled_namespace(key: str, value: str) -> dict[str, Any]:
     return {"namespaceSelector": {"matchLabels": {key: value}}}
 
 
+def _operator(p: Params) -> dict[str, Any]:
+    """The operator asks etcd how full it is; its client certificate decides what else it may do."""
+    home = {"matchLabels": {"kubernetes.io/metadata.name": p.operator_namespace}}
+    peer = {"namespaceSelector": home, "podSelector": {"matchLabels": {"name": "operator"}}}
+    return {"from": [peer], "ports": [{"port": 2379, "protocol": "TCP"}]}
+
+
 def policies(p: Params) -> list[Manifest]:
     api = {"matchLabels": {"app": "kube-apiserver"}}
     components = {"matchExpressions": [{"key": LABEL_COMPONENT, "operator": "Exists"}]}
@@ -34,6 +41,7 @@ def policies(p: Params) -> list[Manifest]:
         _policy(p, "openshift-ingress", components, [{"from": [_labelled_namespace(POLICY_GROUP, "ingress")]}]),
         _policy(p, "openshift-monitoring", components, [{"from": [_labelled_namespace(POLICY_GROUP, "monitoring")]}]),
         _policy(p, "kas", api, [{"ports": ports}]),
+        _policy(p, "operator-to-etcd", {"matchLabels": {"app": "etcd"}}, [_operator(p)]),
     ]
     if p.published("Konnectivity").type in ("NodePort", "LoadBalancer"):
         agents = [{"ports": [{"port": AGENT_PORT, "protocol": "TCP"}]}]

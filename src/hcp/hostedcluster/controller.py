@@ -7,6 +7,7 @@ from typing import Any
 
 from hcp.api import names
 from hcp.hostedcluster.cache import LABELLED, Cache
+from hcp.hostedcluster.etcd_care import EtcdCare
 from hcp.hostedcluster.hosted_api import HostedApi
 from hcp.hostedcluster.phase_observe import IGNITION
 from hcp.hostedcluster.reconcile import Reconciler
@@ -28,17 +29,18 @@ GOING = ("Namespace", "Cluster")
 
 
 class HostedClusters:
-    """The two controllers and what they share; `releases` also serves other reconcilers."""
+    """The controllers and what they share; `releases` also serves other reconcilers."""
 
     def __init__(self, ctx: OperatorContext) -> None:
         self.ctx = ctx
         self.cache = Cache(ctx.client, ctx.informers)
         self._releases = Releases(self.cache)
         self._api = HostedApi(ctx, self._changed)
+        self._care = EtcdCare(ctx, self._changed)
         self._controller = Controller("hostedcluster", self._reconcile, workers=WORKERS, max_delay=10.0)
         self._strangers = Strangers(ctx.client, self._changed)
-        turns = Turns(self._changed)
-        self._reconciler = Reconciler(ctx, self.cache, self._releases, self._api, turns, self._strangers)
+        shared = (self._api, self._care, Turns(self._changed), self._strangers)
+        self._reconciler = Reconciler(ctx, self.cache, self._releases, *shared)
         self._followed: set[str] = set()
 
     def wire(self) -> list[Controller]:
@@ -56,7 +58,7 @@ class HostedClusters:
             informer = self.ctx.informers.get(resource, ns=self.ctx.namespace)
             informer.add_listener(self._ignition_changed)
         self.ctx.closers += [self._releases.close, self._api.close, self._strangers.close]
-        return [self._controller, self._api.controller]
+        return [self._controller, self._api.controller, self._care.controller]
 
     async def release(self, cluster: Mapping[str, Any], image: str) -> Release:
         """For node pools: the same reading, with the same pull secret, mirrors and trust; errors are raised."""

@@ -59,6 +59,8 @@ class Observed:
     waiting_for: list[str] = field(default_factory=list)
     etcd: Mapping[str, Any] | None = None
     etcd_problem: str = ""
+    # None: not asked yet; "": takes writes; else why it does not.
+    etcd_full: str | None = None
     deployments: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     wanted_deployments: tuple[str, ...] = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
     # None: not asked yet; "": answers; else what went wrong.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import logging
+from dataclasses import replace
 from typing import Any
 
 from hcp.api import conditions as c
@@ -12,6 +13,7 @@ from hcp.guest.own_network import own_network
 from hcp.hostedcluster import (
     defaults,
     deletion,
+    etcd_care,
     phase_base,
     phase_observe,
     phase_pki,
@@ -23,6 +25,7 @@ from hcp.hostedcluster import (
     validation,
 )
 from hcp.hostedcluster.cache import Cache
+from hcp.hostedcluster.etcd_care import EtcdCare
 from hcp.hostedcluster.hosted_api import HostedApi
 from hcp.hostedcluster.observed import Observed
 from hcp.hostedcluster.releases import Releases, sentence
@@ -96,6 +99,7 @@ class Reconciler:
         cache: Cache,
         releases: Releases,
         api: HostedApi,
+        care: EtcdCare,
         line: turns.Turns,
         strangers: Strangers,
     ) -> None:
@@ -105,11 +109,12 @@ class Reconciler:
         self._cache = cache
         self._releases = releases
         self._api = api
+        self._care = care
 
     async def __call__(self, key: str) -> Result | None:
         cluster = self._cache.informer(HOSTEDCLUSTERS).get_key(key)
         if cluster is None:
-            self._api.forget(key)
+            self._forget(key)
             self._line.done(key)
             self._strangers.forget(key)
             return None
@@ -151,6 +156,9 @@ class Reconciler:
             seen.config_problems.append(str(exc))
             harmless = {**cluster, "spec": {**spec, "networking": {}}}
             params = translate.params(harmless, apps_domain=domain)
+        params = replace(params, operator_namespace=self._ctx.namespace)
+        if wrong := etcd_care.plan_of(params)[1]:
+            seen.unacted.append(wrong)
         return Scope(self._ctx, self._cache, self._releases, cluster, params, now, seen)
 
     def _apps_domain(self) -> str:
@@ -182,6 +190,8 @@ class Reconciler:
             if not scope.seen.ahead:
                 report = await PHASES.run(scope, key=scope.params.key)
         await phase_observe.observe(scope)
+        self._care.update(scope)
+        scope.seen.etcd_full = self._care.state(scope.params.key).full
         self._api.update(scope)
         known = self._api.state(scope.params.key)
         scope.seen.api_health, scope.seen.guest = known.health, known.guest
@@ -191,7 +201,7 @@ class Reconciler:
         """A namespace of somebody else: nothing in it is read, written or told about, until it is gone."""
         scope.seen.config_problems = [scope.claim.problem, *scope.seen.config_problems]
         scope.seen.config_reason = FOREIGN_NAMESPACE
-        self._api.forget(scope.params.key)
+        self._forget(scope.params.key)
         self._strangers.follow(scope.params.key, scope.claim.namespace or {})
         return Report()
 
@@ -271,13 +281,17 @@ class Reconciler:
             return Result(LOOK_AGAIN)
         return report.result or Result(STEADY)
 
+    def _forget(self, key: str) -> None:
+        self._api.forget(key)
+        self._care.forget(key)
+
     async def _delete(self, key: str, cluster: Object, now: dt.datetime) -> Result | None:
         if names.FINALIZER not in (cluster["metadata"].get("finalizers") or []):
-            self._api.forget(key)
+            self._forget(key)
             return None
         meta = cluster["metadata"]
         hosted = names.control_plane_namespace(meta["namespace"], meta["name"])
-        self._api.forget(key)
+        self._forget(key)
         self._strangers.forget(key)
         claim = await ownership.look(self._ctx.client, cluster)
         if not claim.foreign:

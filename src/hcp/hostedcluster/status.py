@@ -89,7 +89,7 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
         c.INFRASTRUCTURE_READY: _verdict(
             not seen.waiting_for, "All is well", c.WAITING_ON_INFRASTRUCTURE, "; ".join(seen.waiting_for)
         ),
-        c.ETCD_AVAILABLE: _etcd(seen),
+        c.ETCD_AVAILABLE: _etcd(cluster, seen),
         c.KUBE_APISERVER_AVAILABLE: _deployment(seen, "kube-apiserver", "Kube APIServer"),
         c.DEGRADED: _degraded(seen),
         c.RECONCILIATION_ACTIVE: seen.pause.verdict(),
@@ -139,15 +139,36 @@ def _release_image(seen: Observed) -> Verdict:
     return True, c.AS_EXPECTED, "Release image is valid"
 
 
-def _etcd(seen: Observed) -> Verdict:
+def quorum(etcd: Mapping[str, Any] | None) -> bool:
+    """Whether enough members are ready to decide anything."""
+    ready, wanted = _members(etcd)
+    return etcd is not None and ready >= wanted // 2 + 1
+
+
+def _members(etcd: Mapping[str, Any] | None) -> tuple[int, int]:
+    found = etcd or {}
+    ready = int((found.get("status") or {}).get("readyReplicas") or 0)
+    return ready, int((found.get("spec") or {}).get("replicas") or 1)
+
+
+def _etcd(cluster: Mapping[str, Any], seen: Observed) -> Verdict:
     if seen.etcd is None:
         return False, c.STATEFULSET_NOT_FOUND, "StatefulSet etcd does not exist yet"
-    ready = int((seen.etcd.get("status") or {}).get("readyReplicas") or 0)
-    wanted = int(seen.etcd["spec"].get("replicas") or 1)
-    if ready >= wanted // 2 + 1:
-        return True, c.QUORUM_AVAILABLE, f"{ready} of {wanted} members are ready"
+    ready, wanted = _members(seen.etcd)
+    if quorum(seen.etcd):
+        return _room(cluster, seen) or (True, c.QUORUM_AVAILABLE, f"{ready} of {wanted} members are ready")
     why = f": {seen.etcd_problem}" if seen.etcd_problem else ""
     return False, c.ETCD_WAITING_FOR_QUORUM, f"Waiting for etcd to reach quorum, {ready} of {wanted} are ready{why}"
+
+
+def _room(cluster: Mapping[str, Any], seen: Observed) -> Verdict | None:
+    """A full etcd answers, but nothing can be changed; what is known stays until somebody has looked again."""
+    if seen.etcd_full:
+        return False, c.ETCD_NO_SPACE, seen.etcd_full
+    before = get_condition((cluster.get("status") or {}).get("conditions"), c.ETCD_AVAILABLE)
+    if seen.etcd_full is None and before is not None and before.get("reason") == c.ETCD_NO_SPACE:
+        return _read(before)
+    return None
 
 
 def deployment_available(deployment: Mapping[str, Any] | None) -> bool:

@@ -1,0 +1,1 @@
+"""Looking after an etcd: its size, its alarms, and the room that deleted data still takes."""

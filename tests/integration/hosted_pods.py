@@ -1,0 +1,158 @@
+"""What nodes do for one hosted cluster: etcd and kube-apiserver run as their pod templates say, and roll with them.
+
+The published address is a small forwarder, as a load balancer is: a new API server starts beside the old one and takes
+over when it is ready; the old one is asked to end as a kubelet does it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import ssl
+import subprocess
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from tests.integration import hostedcluster_support as s
+from tests.integration.api_server import free_port
+
+from hcp.kube import Client
+from hcp.kube import resources as k
+from hcp.kube.errors import NotFound
+
+Object = dict[str, Any]
+
+
+class HostedPods(s.HostedProcesses):
+    """Follows the templates until stopped."""
+
+    def __init__(self, directory: Path, bin_dir: Path, client: Client, ns: str, port: int) -> None:
+        super().__init__(directory, bin_dir)
+        self._client = client
+        self._ns = ns
+        self.port = port
+        self._etcd_port, self._peer_port, self._metrics_port = free_port(), free_port(), free_port()
+        self._target = 0
+        self._generation = 0
+        self._etcd: subprocess.Popen[bytes] | None = None
+        self._api: subprocess.Popen[bytes] | None = None
+        self._seen: dict[str, str] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._server: asyncio.Server | None = None
+        self.rolls: list[str] = []
+
+    @property
+    def etcd_url(self) -> str:
+        return f"https://127.0.0.1:{self._etcd_port}"
+
+    async def begin(self) -> None:
+        self._server = await asyncio.start_server(self._forward, "127.0.0.1", self.port)
+        self._task = asyncio.create_task(self._follow())
+
+    async def end(self) -> None:
+        for one in (self._task,):
+            if one is not None:
+                one.cancel()
+                await asyncio.gather(one, return_exceptions=True)
+        if self._server is not None:
+            self._server.close()
+        self.stop()
+
+    async def _follow(self) -> None:
+        while True:
+            with contextlib.suppress(NotFound):
+                await self._once()
+            await asyncio.sleep(0.2)
+
+    async def _once(self) -> None:
+        etcd = await self._client.get(k.STATEFULSETS, "etcd", self._ns)
+        if self._changed("etcd", etcd):
+            await self._roll_etcd(etcd["spec"]["template"]["spec"])
+            self._done("etcd", etcd)
+        api = await self._client.get(k.DEPLOYMENTS, "kube-apiserver", self._ns)
+        if self._changed("kube-apiserver", api):
+            await self._roll_api(api["spec"]["template"]["spec"])
+            self._done("kube-apiserver", api)
+        await self._report()
+
+    def _changed(self, name: str, live: Object) -> bool:
+        return self._seen.get(name) != str(live["spec"]["template"])
+
+    def _done(self, name: str, live: Object) -> None:
+        if name in self._seen:
+            self.rolls.append(name)
+        self._seen[name] = str(live["spec"]["template"])
+
+    async def _roll_etcd(self, pod: Object) -> None:
+        arguments = await self._materialize(self._client, self._ns, pod)
+        changes = {
+            "$(POD_NAME)": "etcd-0",
+            "https://$(POD_IP):2379,https://localhost:2379": self.etcd_url,
+            "$(POD_IP):2380": f"127.0.0.1:{self._peer_port}",
+            "$(POD_IP):2382": f"127.0.0.1:{self._metrics_port}",
+        }
+        if self._etcd is not None:
+            self._etcd.terminate()
+            await asyncio.to_thread(self._etcd.wait, 20)
+        self._run(s._changed(arguments, changes))
+        self._etcd = self._processes[-1]
+        await self._answers(f"http://127.0.0.1:{self._metrics_port}/readyz", self._etcd)
+
+    async def _roll_api(self, pod: Object) -> None:
+        port = free_port()
+        self._generation += 1
+        home, self._directory = self._directory, self._directory / f"api-{self._generation}"
+        try:
+            arguments = await self._materialize(self._client, self._ns, pod)
+            changes = {"--secure-port=6443": f"--secure-port={port}", "etcd-client:2379": self.etcd_url[8:]}
+            self._run(s._changed(arguments, changes))
+        finally:
+            self._directory = home
+        fresh, old = self._processes[-1], self._api
+        await self._answers(f"https://127.0.0.1:{port}/readyz", fresh)
+        self._target, self._api = port, fresh
+        if old is not None:
+            old.terminate()
+            await asyncio.to_thread(old.wait, 30)
+
+    async def _answers(self, url: str, process: subprocess.Popen[bytes]) -> None:
+        context = ssl._create_unverified_context()  # a kubelet's probe trusts anybody too
+
+        def ask() -> bool:
+            try:
+                with urllib.request.urlopen(url, context=context, timeout=5) as answer:
+                    return bool(answer.status == 200)
+            except OSError:
+                return False
+
+        async with asyncio.timeout(90):
+            while not await asyncio.to_thread(ask):
+                assert process.poll() is None, f"{process.args!r} ended"
+                await asyncio.sleep(0.1)
+
+    async def _report(self) -> None:
+        """Statuses, as controllers would write them."""
+        await s.report_ready(self._client, self._ns)
+        etcd = await self._client.get(k.STATEFULSETS, "etcd", self._ns)
+        generation, wanted = etcd["metadata"]["generation"], etcd["spec"]["replicas"]
+        if (etcd.get("status") or {}).get("observedGeneration") != generation:
+            counts = dict.fromkeys(("replicas", "readyReplicas", "updatedReplicas", "availableReplicas"), wanted)
+            body = {"status": {**counts, "observedGeneration": generation}}
+            await self._client.patch(k.STATEFULSETS, "etcd", self._ns, body, subresource="status")
+
+    async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            there, back = await asyncio.open_connection("127.0.0.1", self._target)
+        except OSError:
+            writer.close()
+            return
+
+        async def pump(source: asyncio.StreamReader, sink: asyncio.StreamWriter) -> None:
+            with contextlib.suppress(OSError):
+                while data := await source.read(65536):
+                    sink.write(data)
+                    await sink.drain()
+            sink.close()
+
+        await asyncio.gather(pump(reader, back), pump(there, writer))
