@@ -1,4 +1,4 @@
-"""A hosted etcd that runs full: noticed, said, and healed without a hand; on a real etcd with a real API before it."""
+"""A tenant fills its etcd: noticed, said, and healed without a hand; on a real etcd with a real API before it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.integration.test_hostedcluster import (  # noqa: F401 - fixtures
 )
 
 from hcp.hostedcluster import controller, etcd_care
-from hcp.kube import Client, ClusterConfig
+from hcp.kube import Client, found_config
 from hcp.kube import resources as k
 from hcp.kube.errors import ApiError
 
@@ -68,7 +68,7 @@ async def guest(
     try:
         await s.eventually("Available", lambda: says(admin, NAME, "Available", "True"), hands(admin, NS))
         secret = await admin.get(k.SECRETS, f"{NAME}-admin-kubeconfig", "clusters")
-        config = ClusterConfig.from_kubeconfig_bytes(base64.b64decode(secret["data"]["kubeconfig"]))
+        config = found_config.load(base64.b64decode(secret["data"]["kubeconfig"]))
         async with Client(config) as client:
             yield client
     finally:
