@@ -12,16 +12,21 @@ from typing import Any
 from hcp.errors import HcpError
 
 _OPERATIONS = ("add", "remove", "replace", "move", "copy", "test")
+# A patch comes from a stranger, and "copy" can double what there is with every operation.
+MAX_OPERATIONS, MAX_DEPTH, MAX_SIZE = 256, 32, 256 * 1024
 
 
 def parse_patch(text: str) -> list[dict[str, Any]]:
     """Read and check a patch written as JSON."""
     try:
         patch = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise HcpError("the JSON patch is not valid JSON", cause=str(error)) from error
+    except (ValueError, RecursionError) as error:
+        raise HcpError("the JSON patch is not valid JSON", cause=str(error)[:300]) from error
     if not isinstance(patch, list):
         raise HcpError("the JSON patch is not a list of operations")
+    if len(patch) > MAX_OPERATIONS:
+        raise HcpError(f"the JSON patch has {len(patch)} operations, {MAX_OPERATIONS} are the most")
+    bounded(patch)
     for number, operation in enumerate(patch):
         if not isinstance(operation, dict) or operation.get("op") not in _OPERATIONS:
             raise HcpError(f"operation {number} of the JSON patch has no known 'op'", hint=f"use {list(_OPERATIONS)}")
@@ -40,10 +45,31 @@ def apply_patch(document: Any, patch: list[dict[str, Any]]) -> Any:
     for number, operation in enumerate(patch):
         try:
             result = _apply(result, operation)
+            bounded(result)
         except (KeyError, IndexError, ValueError, TypeError) as error:
-            what = f"{operation['op']} {operation['path']}"
+            what = f"{operation['op']} {operation['path'][:200]}"
             raise HcpError(f"operation {number} of the JSON patch cannot be done ({what})", cause=str(error)) from error
     return result
+
+
+def bounded(value: Any) -> None:
+    """Raise when something is nested too deep or has grown too large to be a machine."""
+    size = 0
+    left: list[tuple[Any, int]] = [(value, 0)]
+    while left:
+        found, depth = left.pop()
+        if isinstance(found, dict):
+            size += 2 + sum(len(key) + 4 for key in found)
+            left += [(inner, depth + 1) for inner in found.values()]
+        elif isinstance(found, list):
+            size += 2 + len(found)
+            left += [(inner, depth + 1) for inner in found]
+        else:
+            size += len(found) if isinstance(found, str) else 8
+        if depth > MAX_DEPTH:
+            raise HcpError(f"the JSON patch nests values deeper than {MAX_DEPTH} levels")
+        if size > MAX_SIZE:
+            raise HcpError(f"the JSON patch makes a machine larger than {MAX_SIZE // 1024} KiB of text")
 
 
 def _apply(document: Any, operation: dict[str, Any]) -> Any:

@@ -16,10 +16,10 @@ from typing import Any
 from hcp.api.names import ANNOTATION_TERMINATION_GRACE, LABEL_INFRA_ID, LABEL_KUBEVIRT_RHCOS, LABEL_NODEPOOL_NAME
 from hcp.errors import HcpError
 from hcp.ignition.hashes import hash_simple, limited_name
-from hcp.nodepool.jsonpatch import apply_patch, parse_patch
+from hcp.nodepool.patching import ROOT_DISK, patched
 from hcp.runtime import durations
 
-DISK = "rhcos"
+DISK = ROOT_DISK
 # Minutes: pods that were not drained, and services, end in good order even on a busy machine. KubeVirt's own is 30 s.
 GRACE_SECONDS = 300
 LONGEST_GRACE = 86400
@@ -45,11 +45,7 @@ class TemplateInput:
 
 def machine_template_spec(given: TemplateInput) -> dict[str, Any]:
     """``spec`` of the KubevirtMachineTemplate, patches applied."""
-    vm = _virtual_machine_template(given)
-    for text in given.patches:
-        vm = apply_patch(vm, parse_patch(text))
-    if not isinstance(vm, dict) or not isinstance(vm.get("spec"), dict):
-        raise HcpError("the JSON patch leaves no virtual machine")
+    vm = patched(_virtual_machine_template(given), given.patches)
     return {
         "template": {
             "spec": {"virtualMachineBootstrapCheck": {"checkStrategy": "none"}, "virtualMachineTemplate": vm},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 _FORM = re.compile(r"^([+-]?[0-9.]+)(m|u|n|k|M|G|T|P|E|Ki|Mi|Gi|Ti|Pi|Ei|[eE][+-]?[0-9]+)?$")
 _SCALE = {
@@ -27,7 +27,7 @@ _SCALE = {
 
 def parse(value: object) -> Decimal | None:
     """The number a quantity means, or None if it is none."""
-    found = _FORM.match(str(value))
+    found = _FORM.fullmatch(str(value))
     if found is None:
         return None
     number, suffix = found.groups()
@@ -35,7 +35,7 @@ def parse(value: object) -> Decimal | None:
         if suffix and suffix[0] in "eE" and suffix not in _SCALE:
             return Decimal(number + suffix)
         return Decimal(number) * _SCALE.get(suffix or "", Decimal(1))
-    except InvalidOperation:
+    except ArithmeticError:
         return None
 
 
