@@ -6,6 +6,7 @@ other by accident and a field we stop setting disappears.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -259,6 +260,12 @@ class Client:
         async with self.transport.stream(call, path, params=params, limits=STREAM_TIMEOUT) as response:
             async for line in watching.lines(response.content):
                 yield line.decode("utf-8", "replace")
+
+    def websocket(
+        self, path: str, protocol: str
+    ) -> contextlib.AbstractAsyncContextManager[aiohttp.ClientWebSocketResponse[bool]]:
+        """A connection that carries bytes both ways."""
+        return self.transport.websocket(self._path_call("get", path), path, protocol)
 
     async def resource_for(self, obj: Mapping[str, Any]) -> Resource:
         """The resource of a manifest: from the known list, else by asking the server."""

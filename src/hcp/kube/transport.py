@@ -13,7 +13,7 @@ import random
 import socket
 import ssl
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from types import TracebackType
 from typing import Any, Self
 
@@ -156,9 +156,7 @@ class Transport:
         url = URL(self.config.server + path, encoded=False)
         if params:
             url = url.with_query(dict(params))
-        started = time.monotonic()
-        status = 0
-        try:
+        with self._speaking(call) as answer:
             async with session.request(
                 method,
                 url,
@@ -168,10 +166,17 @@ class Transport:
                 server_hostname=self.config.tls_server_name,
                 allow_redirects=False,
             ) as response:
-                status = response.status
-                if status >= 300:
+                answer.status = response.status
+                if response.status >= 300:
                     await self._refuse(call, response)
                 yield response
+
+    @contextlib.contextmanager
+    def _speaking(self, call: Call) -> Iterator[Answer]:
+        """While talking to the server: failures of the connection become errors a person can read."""
+        started, answer = time.monotonic(), Answer()
+        try:
+            yield answer
         except aiohttp.ClientConnectorCertificateError as exc:
             raise self._bad_certificate(exc.certificate_error) from exc
         except (aiohttp.ClientConnectorSSLError, ssl.SSLError) as exc:
@@ -182,11 +187,35 @@ class Transport:
             raise errors.unreachable(self.config.server, "no answer in time") from exc
         except (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, OSError) as exc:
             raise Broken(str(exc) or "the connection was closed") from exc
+        except aiohttp.WSServerHandshakeError:
+            raise
         except aiohttp.ClientError as exc:
             raise errors.unreachable(self.config.server, str(exc)) from exc
         finally:
             if self.observer is not None:
-                self.observer(call.verb, call.target, status, time.monotonic() - started)
+                self.observer(call.verb, call.target, answer.status, time.monotonic() - started)
+
+    @contextlib.asynccontextmanager
+    async def websocket(
+        self, call: Call, path: str, protocol: str
+    ) -> AsyncIterator[aiohttp.ClientWebSocketResponse[bool]]:
+        """A connection that carries bytes both ways, as consoles and port forwarding of KubeVirt do."""
+        session = await self._open_session()
+        try:
+            with self._speaking(call) as answer:
+                async with session.ws_connect(
+                    URL(self.config.server + path, encoded=False),
+                    protocols=(protocol,),
+                    headers=await self._credentials.headers(),
+                    server_hostname=self.config.tls_server_name,
+                    max_msg_size=0,
+                ) as connection:
+                    answer.status = 101
+                    yield connection
+        except aiohttp.WSServerHandshakeError as exc:
+            raise errors.from_status(call, exc.status, {"message": exc.message}) from exc
+        except Broken as broken:
+            raise errors.unreachable(self.config.server, str(broken)) from broken
 
     @contextlib.asynccontextmanager
     async def stream(
@@ -258,6 +287,12 @@ class Transport:
         if code in (9, 10):  # not yet valid, expired
             return errors.server_certificate_expired(self.config.server, text)
         return errors.untrusted(self.config.server, text)
+
+
+class Answer:
+    """What is known of an answer while it is read."""
+
+    status = 0
 
 
 class Retry(Exception):
