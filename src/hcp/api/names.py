@@ -102,6 +102,9 @@ ANNOTATION_RESOURCE_OVERRIDE_PREFIX = f"resource-request-override.{GROUP}/"
 ANNOTATION_IDP_OVERRIDE_PREFIX = f"idpoverrides.{GROUP}/"
 ANNOTATION_REFERENCED_PREFIX = f"referenced-resource.{GROUP}/"
 
+# What needs a right of its own (install/privileges.py), as `hcp install --allow-privileges` names it.
+PRIVILEGES = ("pod-security", "priority-classes", "images", "resource-requests", "kept-namespaces", "tolerations")
+
 # Objects with fixed names
 SUPPORTED_VERSIONS = "supported-versions"
 SUPPORTED_VERSIONS_KEY = "supported-versions"
@@ -124,6 +127,7 @@ MAX_LABEL = 63
 MAX_INFRA_ID = 27
 _SUFFIX = 5
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
+_STEERING = (GROUP, "kubevirt.io", "cluster.x-k8s.io", "kubernetes.io", "k8s.io")
 _LOWER_ALNUM = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _ALNUM = _LOWER_ALNUM | frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 
@@ -131,6 +135,12 @@ _ALNUM = _LOWER_ALNUM | frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 def control_plane_namespace(namespace: str, name: str) -> str:
     """The namespace that holds the control plane of hosted cluster ``namespace/name``."""
     return f"{namespace}-{name.replace('.', '-')}"
+
+
+def steers(label: str) -> bool:
+    """Whether policies and controllers select pods by such a label, so that nobody but them may set it."""
+    domain = label.partition("/")[0]
+    return any(domain == owner or domain.endswith(f".{owner}") for owner in _STEERING)
 
 
 def random_suffix(length: int = _SUFFIX) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hcp.api.names import PRIVILEGES
 from hcp.cli.command import Flag
 
 _WHAT = "Installation"
@@ -35,6 +36,10 @@ FLAGS = (
          "which another namespace claimed before", group=_WHAT),
     Flag("enable-admin-rbac-generation", "bool", False, "make the roles hypershift-client and hypershift-readers",
          group=_WHAT),
+    Flag("allow-privileges", "stringSlice", [], "privileges of everybody who may write HostedClusters and NodePools; "
+         "others need the right to use them (default: those allowed before)", choices=PRIVILEGES, group=_WHAT),
+    Flag("without-privilege-policies", "bool", False, "install also before Kubernetes 1.30, where nothing can guard "
+         "privileges: whoever may write HostedClusters has all of them", group=_WHAT),
     Flag("limit-crd-install", "stringSlice", [], "platforms whose definitions are wanted; kubevirt always is",
          choices=("aws", "azure", "ibmcloud", "kubevirt", "agent", "openstack", "gcp", "powervs", "none"),
          ignore_case=True, group=_WHAT),

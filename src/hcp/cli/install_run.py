@@ -57,7 +57,15 @@ async def _known_image(client: Client, call: Call, *, embedded: bool) -> str:
 
 
 def options_of(
-    call: Call, *, router: bool, image: str = "", release: str = "", domain: str = "", foreign_wildcards: bool = False
+    call: Call,
+    *,
+    router: bool,
+    image: str = "",
+    release: str = "",
+    domain: str = "",
+    foreign_wildcards: bool = False,
+    privileges: tuple[str, ...] = (),
+    policies: bool = True,
 ) -> Options:
     """The options of a command line; the other arguments stand in for flags that were not given."""
     if call.switch("development") and call.changed("replicas"):
@@ -83,6 +91,8 @@ def options_of(
         admin_rbac=call.switch("enable-admin-rbac-generation"),
         router=router,
         router_domain=call.text("router-domain") or domain,
+        allowed_privileges=tuple(call.items("allow-privileges")) if call.changed("allow-privileges") else privileges,
+        policies=policies,
         router_foreign_wildcards=call.switch(_WILDCARDS) if call.changed(_WILDCARDS) else foreign_wildcards,
     )
 
@@ -113,6 +123,8 @@ async def install(call: Call) -> int | None:
             image=await _known_image(client, call, embedded=embedded),
             release=_newer_release(release) if embedded else release,
             domain=await apply.current_router_domain(client) if router else "",
+            privileges=await apply.current_privileges(client),
+            policies=await apply.can_guard(client, needed=not call.switch("without-privilege-policies")),
             foreign_wildcards=router and await apply.current_foreign_wildcards(client),
         )
         if scope != "resources":

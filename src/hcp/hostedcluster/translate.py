@@ -93,7 +93,7 @@ def params(
         annotations=dict(meta.get("annotations") or {}),
         node_selector=dict(spec.get("nodeSelector") or {}),
         tolerations=tuple(spec.get("tolerations") or ()),
-        labels=dict(spec.get("labels") or {}),
+        labels={k: v for k, v in (spec.get("labels") or {}).items() if not names.steers(k)},
         owner=owner,
         api_config=(spec.get("configuration") or {}).get("apiServer") or {},
     )

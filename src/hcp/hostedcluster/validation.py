@@ -195,4 +195,4 @@ def not_acted_on(spec: Mapping[str, Any]) -> list[str]:
         value = _at(spec, path)
         if value not in (None, neutral, {}, [], "") and not (isinstance(value, Mapping) and not any(value.values())):
             found.append(path)
-    return found
+    return found + [f"labels[{key}]" for key in spec.get("labels") or {} if names.steers(key)]

@@ -10,7 +10,7 @@ from typing import Any
 from hcp.api import names
 from hcp.api.manifests import Object
 from hcp.errors import HcpError
-from hcp.install import manifests, operator
+from hcp.install import manifests, operator, privileges
 from hcp.install.options import Options
 from hcp.kube import Client
 from hcp.kube import resources as r
@@ -79,6 +79,27 @@ async def current_default_release(client: Client, namespace: str) -> str:
     """The default release a former run wrote down: running again without naming one keeps it."""
     found = await client.get_or_none(r.CONFIGMAPS, names.SUPPORTED_VERSIONS, namespace)
     return str(((found or {}).get("data") or {}).get(names.DEFAULT_RELEASE_KEY) or "")
+
+
+async def current_privileges(client: Client) -> tuple[str, ...]:
+    """What a former run allowed everybody: running again without naming any keeps it."""
+    found = await client.get_or_none(r.CLUSTERROLES, privileges.ALLOWED)
+    return tuple(name for rule in (found or {}).get("rules") or [] for name in rule.get("resourceNames") or [])
+
+
+async def can_guard(client: Client, *, needed: bool) -> bool:
+    """Whether the API server knows the policies that guard privileges; without them nothing is installed unasked."""
+    if await client.has(r.VALIDATING_POLICIES):
+        return True
+    if needed:
+        raise HcpError(
+            "this API server has no ValidatingAdmissionPolicies",
+            cause="it is older than Kubernetes 1.30; whoever may write HostedClusters could then also set priority "
+            "classes, images, tolerations and the pod security of control planes",
+            hint="update the cluster; where everybody who may write HostedClusters is trusted with that: "
+            "--without-privilege-policies",
+        )
+    return False
 
 
 async def apply_crds(client: Client, crds: list[Object], say: Say, *, wait: bool = True) -> None:

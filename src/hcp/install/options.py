@@ -41,6 +41,10 @@ class Options:
     admin_rbac: bool = False
     router: bool = False
     router_domain: str = ""
+    # Privileges that everybody who may write HostedClusters has.
+    allowed_privileges: tuple[str, ...] = ()
+    # Whether the API server can guard the others (Kubernetes 1.30 and newer).
+    policies: bool = True
     router_foreign_wildcards: bool = False
     namespace: str = OPERATOR_NAMESPACE
 

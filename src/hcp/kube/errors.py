@@ -111,6 +111,9 @@ def from_status(call: Call, status: int, body: Mapping[str, Any]) -> ApiError:
             hint="Log in again, or check that the token or client certificate in the kubeconfig has not expired.",
             **known,
         )
+    if status == 403 and (denied := message.partition("denied request: ")[2]):
+        # An admission policy: the rights on the kind are there, and its sentence says what is missing.
+        return Forbidden(f"Not allowed to {call.verb} {what} as it is", **{**known, "cause": denied})
     if status == 403:
         return Forbidden(
             f"Not allowed to {call.verb} {what}",

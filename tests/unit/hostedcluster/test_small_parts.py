@@ -7,7 +7,7 @@ from tests.unit.hostedcluster.sample import cluster
 
 from hcp.api import names, pause
 from hcp.guest.own_network import own_network
-from hcp.hostedcluster import defaults, translate, version
+from hcp.hostedcluster import defaults, translate, validation, version
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
@@ -99,3 +99,11 @@ def test_other_networks_decide_about_node_ranges_themselves() -> None:
 @pytest.mark.parametrize(("cidr", "prefix"), [("10.132.0.0/14", 23), ("10.0.0.0/24", 26), ("fd01::/48", 64)])
 def test_host_prefix_fits_the_network(cidr: str, prefix: int) -> None:
     assert translate.host_prefix({"networking": {"clusterNetwork": [{"cidr": cidr}]}}) == prefix
+
+
+def test_labels_that_policies_select_by_do_not_reach_pods() -> None:
+    asked = {"team": "a", "kubevirt.io": "virt-launcher", f"{names.GROUP}/need-management-kas-access": "true"}
+    made = cluster(labels=asked)
+    assert translate.params(made).labels == {"team": "a"}
+    told = validation.not_acted_on(made["spec"])
+    assert [one for one in told if one.startswith("labels")] == [f"labels[{key}]" for key in list(asked)[1:]]

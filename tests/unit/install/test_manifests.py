@@ -9,7 +9,7 @@ import pytest
 
 from hcp.api import names
 from hcp.errors import HcpError
-from hcp.install import base, manifests, operator, rights
+from hcp.install import base, manifests, operator, privileges, rights
 from hcp.install.options import Options
 
 FULL = Options(
@@ -150,3 +150,28 @@ def test_admin_roles_are_optional() -> None:
 def test_bad_options(options: dict[str, str], words: str) -> None:
     with pytest.raises(HcpError, match=words):
         Options(**options)  # type: ignore[arg-type]
+
+
+def test_every_privilege_has_a_rule_and_a_place_in_the_list() -> None:
+    listed = {one.name for one in privileges.BY_ANNOTATION} | {privileges.TOLERATIONS}
+    assert listed == set(names.PRIVILEGES)
+    rules = find("ValidatingAdmissionPolicy", privileges.POLICY)["spec"]["validations"]
+    for name in names.PRIVILEGES:
+        assert any(f".name({name!r}).check('use')" in one["expression"] for one in rules)
+
+
+def test_without_policies_none_is_rendered() -> None:
+    kinds = {obj["kind"] for obj in manifests.resources(Options(policies=False))}
+    assert "ValidatingAdmissionPolicy" not in kinds
+    assert find("ClusterRole", privileges.ALLOWED)["rules"] == []
+    allowed = find("ClusterRole", privileges.ALLOWED, Options(allowed_privileges=("images",)))
+    assert allowed["rules"][0]["resourceNames"] == ["images"]
+
+
+def test_every_annotation_that_gives_an_image_a_priority_or_pod_security_is_guarded() -> None:
+    guarded = {name for one in privileges.BY_ANNOTATION for name in one.annotations}
+    known = {value for key, value in vars(names).items() if key.startswith("ANNOTATION_")}
+    catalogs = {name for name in known if "catalog" in name}  # of the guest, and without effect
+    told = {names.ANNOTATION_RELEASE_IMAGE, names.ANNOTATION_SKIP_RELEASE_VALIDATION}
+    powers = {name for name in known if any(word in name for word in ("image", "priority", "pod-security"))}
+    assert powers - catalogs - told <= guarded
