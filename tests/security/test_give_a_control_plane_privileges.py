@@ -178,12 +178,13 @@ async def test_nobody_else_says_whose_a_hosted_namespace_is(guarded: Attacker, l
         names.ANNOTATION_CLUSTER: f"{guarded.namespace}/victim",
         names.ANNOTATION_CLUSTER_UID: live["metadata"]["uid"],
     }
-    metadata = {"name": guarded.hosted("victim"), "annotations": forged}
+    name = guarded.hosted("victim")
+    metadata: Object = {"name": name, "annotations": forged}
     with pytest.raises(Forbidden) as refused:
         await labeller.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
     assert "are the operator's" in str(refused.value.cause)
-    plain = {"name": guarded.hosted("victim"), "annotations": {"note": "mine"}}
+    plain: Object = {"name": name, "annotations": {"note": "mine"}}
     await labeller.create({"apiVersion": "v1", "kind": "Namespace", "metadata": plain})
     with pytest.raises(Forbidden, match="as it is"):
-        await labeller.patch(k.NAMESPACES, plain["name"], None, {"metadata": {"annotations": forged}})
-    await labeller.patch(k.NAMESPACES, plain["name"], None, {"metadata": {"labels": {"colour": "blue"}}})
+        await labeller.patch(k.NAMESPACES, name, None, {"metadata": {"annotations": forged}})
+    await labeller.patch(k.NAMESPACES, name, None, {"metadata": {"labels": {"colour": "blue"}}})
