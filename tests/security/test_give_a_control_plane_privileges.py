@@ -38,7 +38,13 @@ ASKED = {
 
 
 def install(server: ApiServer, *flags: str) -> None:
-    command = [HCP, "install", "--image=x.example.com/hcp:1", "--development", f"--kubeconfig={server.kubeconfig}"]
+    command: list[str | Path] = [
+        HCP,
+        "install",
+        "--image=x.example.com/hcp:1",
+        "--development",
+        f"--kubeconfig={server.kubeconfig}",
+    ]
     subprocess.run([*command, *flags], check=True, capture_output=True)
 
 
