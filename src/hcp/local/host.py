@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from hcp.errors import HcpError
+from hcp.local import programs
 from hcp.local.addresses import Addresses
 from hcp.local.layout import Layout
 from hcp.local.ports import is_free, listener
@@ -43,8 +44,6 @@ def check_disk(layout: Layout, spec: Spec) -> None:
 def check_host(layout: Layout, spec: Spec) -> None:
     """Everything a cluster with a node needs of this machine."""
     check_disk(layout, spec)
-    if shutil.which("ip") is None:
-        raise HcpError("The command ip is missing", hint="Install it: apt-get install iproute2")
     _kernel_features()
     number = spec.addresses.number
     owner = range_owner(number)
@@ -67,7 +66,7 @@ def _kernel_features() -> None:
     if "overlay" not in Path("/proc/filesystems").read_text():
         raise HcpError("The kernel lacks the overlay file system, which containers need", hint="modprobe overlay")
     probe = subprocess.run(
-        ["unshare", "--net", "ip", "link", "add", "hcpt0", "type", "veth", "peer", "name", "hcpt1"],
+        ["unshare", "--net", programs.ip(), "link", "add", "hcpt0", "type", "veth", "peer", "name", "hcpt1"],
         check=False,
         capture_output=True,
         text=True,
@@ -112,7 +111,7 @@ def range_owner(number: int) -> str | None:
 
 
 def _ip(*arguments: str) -> list[dict[str, Any]]:
-    done = subprocess.run(["ip", "-j", *arguments], check=False, capture_output=True, text=True)
+    done = subprocess.run([programs.ip(), "-j", *arguments], check=False, capture_output=True, text=True)
     if done.returncode != 0 or not done.stdout.strip():
         return []
     parsed = json.loads(done.stdout)
@@ -128,7 +127,7 @@ def kvm() -> tuple[bool, str]:
 
 def has_dummy_links() -> bool:
     """Whether the kernel can make links of type dummy, tried in a network namespace of its own."""
-    trial = ["unshare", "--net", "ip", "link", "add", "hcpt0", "type", "dummy"]
+    trial = ["unshare", "--net", programs.ip(), "link", "add", "hcpt0", "type", "dummy"]
     return subprocess.run(trial, check=False, capture_output=True).returncode == 0
 
 

@@ -59,20 +59,20 @@ def main() -> None:
 
 
 def _network(facts: dict[str, str]) -> None:
-    _ip("link", "set", "lo", "up")
-    _ip("address", "add", f"{facts['node']}/24", "dev", "eth0")
-    _ip("link", "set", "eth0", "up")
-    _ip("route", "add", "default", "via", facts["gateway"])
+    _ip(facts, "link", "set", "lo", "up")
+    _ip(facts, "address", "add", f"{facts['node']}/24", "dev", "eth0")
+    _ip(facts, "link", "set", "eth0", "up")
+    _ip(facts, "route", "add", "default", "via", facts["gateway"])
     # Whatever of the range no Service has is ours: a closed port then says so at once instead of nothing.
-    _ip("route", "add", "local", facts["loadBalancers"], "dev", "lo")
+    _ip(facts, "route", "add", "local", facts["loadBalancers"], "dev", "lo")
     for name, value in _SYSCTLS.items():
         path = Path("/proc/sys") / name
         if path.exists():
             path.write_text(value)
 
 
-def _ip(*arguments: str) -> None:
-    done = subprocess.run(["ip", *arguments], check=False, capture_output=True, text=True)
+def _ip(facts: dict[str, str], *arguments: str) -> None:
+    done = subprocess.run([facts["ip"], *arguments], check=False, capture_output=True, text=True)
     if done.returncode != 0:
         print(f"ip {' '.join(arguments)}: {done.stderr.strip()}", file=sys.stderr, flush=True)
         sys.exit(1)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from hcp.errors import HcpError
+from hcp.local import programs
 from hcp.local.addresses import ALL_NODES
 from hcp.local.host import inotify_limits
 from hcp.local.locks import exclusive
@@ -27,7 +28,7 @@ _MAX_MTU = 1500
 def connect(spec: Spec, pid: int, tools: list[Path]) -> None:
     """Joins the network namespace of process `pid` to the machine."""
     plan = spec.addresses
-    _settings(spec.name)
+    hold_settings(spec.name)
     mtu = str(outside_mtu())
     _ip("link", "add", plan.link, "mtu", mtu, "type", "veth", "peer", "name", "eth0", "mtu", mtu, "netns", str(pid))
     _ip("address", "add", f"{plan.host}/24", "dev", plan.link)
@@ -38,7 +39,9 @@ def connect(spec: Spec, pid: int, tools: list[Path]) -> None:
 
 def outside_mtu() -> int:
     """The largest packet that leaves this machine: pods must not send larger ones to the outside."""
-    done = subprocess.run(["ip", "-j", "route", "show", "default"], check=False, capture_output=True, text=True)
+    done = subprocess.run(
+        [programs.ip(), "-j", "route", "show", "default"], check=False, capture_output=True, text=True
+    )
     with contextlib.suppress(ValueError, LookupError, OSError):
         device = json.loads(done.stdout)[0]["dev"]
         return min(_MAX_MTU, int(Path(f"/sys/class/net/{device}/mtu").read_text()))
@@ -54,9 +57,13 @@ def disconnect(spec: Spec, tools: list[Path]) -> None:
         except HcpError:
             if link.exists():  # it may have ended with its namespace just now
                 raise
+    remove_rules(spec, tools)
+    release_settings(spec.name)
+
+
+def remove_rules(spec: Spec, tools: list[Path]) -> None:
     with contextlib.suppress(HcpError):
         _nft(f"table ip {_table(spec)}\ndelete table ip {_table(spec)}\n", tools)
-    _restore(spec.name)
 
 
 def _table(spec: Spec) -> str:
@@ -96,7 +103,8 @@ def _nft(rules: str, tools: list[Path]) -> None:
         )
 
 
-def _settings(name: str) -> None:
+def hold_settings(name: str) -> None:
+    """Raises the kernel settings that are too low, in the name of a cluster (or of who else needs them)."""
     with exclusive(_NOTES_LOCK):
         notes = _read_notes()
         wanted = [(Path("/proc/sys/net/ipv4/ip_forward"), 1), *inotify_limits()]
@@ -109,7 +117,8 @@ def _settings(name: str) -> None:
         write_file(_NOTES, json.dumps(notes))
 
 
-def _restore(name: str) -> None:
+def release_settings(name: str) -> None:
+    """Puts the settings back when nobody holds them any more."""
     if not _NOTES.exists():
         return
     with exclusive(_NOTES_LOCK):
@@ -134,7 +143,7 @@ def _read_notes() -> dict[str, Any]:
 
 
 def _ip(*arguments: str) -> None:
-    done = subprocess.run(["ip", *arguments], check=False, capture_output=True, text=True)
+    done = subprocess.run([programs.ip(), *arguments], check=False, capture_output=True, text=True)
     if done.returncode != 0:
         raise HcpError(
             f"The machine refused a change of its network: ip {' '.join(arguments)}", cause=done.stderr.strip()

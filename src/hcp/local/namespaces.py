@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 from hcp.errors import HcpError
-from hcp.local import cgroups, launch, machine
+from hcp.local import cgroups, launch, machine, programs
 from hcp.local.host import kvm
 from hcp.local.layout import Layout
 from hcp.local.node_files import machine_nameservers, node_etc
@@ -71,6 +71,7 @@ def _facts(layout: Layout, spec: Spec, tools: list[Path]) -> dict[str, object]:
         "gateway": plan.host,
         "loadBalancers": plan.load_balancers,
         "kvm": kvm()[0],
+        "ip": programs.ip(),
         "keep": [str(cache_root()), str(source), *(str(tool) for tool in tools)],
         "argv": launch.supervisor_argv(layout),
         "env": {
