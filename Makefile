@@ -8,7 +8,8 @@ STAMP := $(VENV)/.installed
 LINK_KUBECTL := $(BIN)/python -c 'from hcp import payload; p = payload.find("kubernetes-1.36"); p and print(p / "bin" / "kubectl")' \
 	| xargs -r -I{} ln -sf {} $(BIN)/kubectl
 
-.PHONY: install demo test test-unit test-integration test-security test-smoke test-e2e conformance lint clean clean-all
+.PHONY: install demo test test-unit test-integration test-security test-smoke test-e2e test-fresh conformance lint clean \
+	clean-all
 
 install: $(STAMP)
 	@$(LINK_KUBECTL)
@@ -53,6 +54,10 @@ test-smoke: install
 # Every end-to-end path; takes long.
 test-e2e: install
 	$(BIN)/pytest -q tests/e2e
+
+# The README's commands in a minimal Debian; COLD=1: with an empty cache; STEPS="install unit": only these. Needs root.
+test-fresh: install
+	$(BIN)/python -m tests.fresh.run
 
 # Specs of the Kubernetes project against a hosted cluster; FOCUS, NAME, CLUSTER, KUBECONFIG, KEEP: docs/conformance.md
 conformance: install

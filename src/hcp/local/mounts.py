@@ -30,7 +30,7 @@ def build(layout: Layout, keep: list[Path], *, kvm: bool) -> None:
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     mount("sysfs", "/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     _bind(held.pop(Path("/sys/fs/cgroup")), Path("/sys/fs/cgroup"))
-    _devices(kvm=kvm)
+    devices(kvm=kvm)
     mount("tmpfs", "/run", "tmpfs", MS_NOSUID | MS_NODEV, "mode=755")
     _var(layout)
     for path, descriptor in held.items():
@@ -51,7 +51,8 @@ def _bind(descriptor: int, target: Path) -> None:
     os.close(descriptor)
 
 
-def _devices(*, kvm: bool) -> None:
+def devices(*, kvm: bool) -> None:
+    """A /dev with what a node needs, in memory."""
     names = [*_DEVICES, *(path.name for path in Path("/dev").glob("loop[0-9]*")), *(["kvm"] if kvm else [])]
     nodes = {name: (Path("/dev") / name).stat() for name in names if (Path("/dev") / name).exists()}
     mount("tmpfs", "/dev", "tmpfs", MS_NOSUID, "mode=755")

@@ -25,6 +25,9 @@ def components() -> Iterator[Component]:
     for image in (*static_images(), *network_images(), *virt_images(), *cdi_images()):
         yield image_component(image)
     yield replace(rootfs_component(bases.TESTS, "what test images share: dig, curl, nc, a shell"), on_request=True)
+    yield replace(
+        rootfs_component(bases.ROOM, "Debian with Python, git and make, for `make test-fresh`"), on_request=True
+    )
     for image in conformance_images():
         yield replace(image_component(image), on_request=True)
     yield from own.components()

@@ -167,6 +167,8 @@ TESTS = RootFs(
     finish=_tests_only,
     revision=2,
 )
+# What a new user's machine has: the room of `make test-fresh`.
+ROOM = RootFs("room", "bookworm", ("python3", "python3-venv", "git", "ca-certificates", "make"), variant="apt")
 ALL = {
     NET: "iptables, nftables, conntrack, ipset and a shell",
     HAPROXY: "HAProxy and its libraries",
