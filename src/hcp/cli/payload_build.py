@@ -29,9 +29,9 @@ COMMAND = Command(
 def run(call: Call) -> None:
     from pathlib import Path
 
-    from hcp.cli.terminal import end_like_an_interrupt
+    from hcp.cli.terminal import end_like_an_interrupt, note
     from hcp.errors import HcpError
-    from hcp.payload import Engine
+    from hcp.payload import Engine, timeline
 
     end_like_an_interrupt()
     folder = Path(call.text("from")) if call.text("from") else None
@@ -41,3 +41,5 @@ def run(call: Call) -> None:
     names = list(call.args) or engine.registry.usual()
     for name, path in engine.ensure(names).items():
         print(f"{name}\t{path}")
+    if len(engine.made) > 1:
+        note(timeline.text(engine.made))

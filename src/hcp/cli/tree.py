@@ -37,6 +37,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "local list": ("local_list", "List embedded clusters"),
     "payload build": ("payload_build", "Build binaries, images and releases"),
     "payload list": ("payload_list", "List what is built and what is missing"),
+    "payload timeline": ("payload_timeline", "Show when each part was built and how busy the machine was"),
     "payload check": ("payload_check", "Check that built programs find their libraries on any Linux"),
     "payload clean": ("payload_clean", "Remove built artifacts"),
     "payload export": ("payload_export", "Pack built artifacts for another machine"),

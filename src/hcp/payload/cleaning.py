@@ -97,7 +97,7 @@ def _leftovers(store: Store, freed: Freed, dry: bool, everything: bool) -> None:
 
 def _last_things(store: Store, freed: Freed, dry: bool) -> None:
     """With nothing left to protect, the locks, the notes and the empty folders go as well."""
-    for folder in ("locks", "verified"):
+    for folder in ("locks", "verified", "timeline"):
         path = store.root / folder
         if path.exists():
             freed.note(NOTES, folder, path)

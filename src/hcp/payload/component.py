@@ -46,6 +46,8 @@ class Component:
     summary: str = ""
     how: str = "built"
     """One or two words for the progress line, such as "built with Go" or "from Debian packages"."""
+    compiles: bool = False
+    """Keeps every core busy for long; what does not may be made beside it."""
     on_request: bool = False
     """Left out when everything is built: only testing hcp itself needs it."""
     runs_in: Mapping[str, str] = field(default_factory=dict)

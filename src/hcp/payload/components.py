@@ -33,6 +33,7 @@ def component_from(name: str, entry: dict[str, Any]) -> Component:
         downloads=tuple(_downloads(entry)),
         summary=entry.get("summary", ""),
         how=_HOW.get(kind, _HOW["go"]),
+        compiles=kind not in _HOW or kind == "go",
         on_request=entry.get("on_request", False),
         runs_in=entry.get("runs_in", {}),
     )

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from hcp.errors import HcpError
 from hcp.payload import debian
+from hcp.payload.children import Children
 from hcp.payload.component import Component
 
 _LOG_TAIL = 30
@@ -32,6 +33,7 @@ class BuildContext:
     log: Path
     say: Callable[[str], None] = field(default=lambda text: None)
     """Shows a word on what is going on now; plain text, one line."""
+    children: Children = field(default_factory=Children)
 
     def dep(self, name: str) -> Path:
         """The finished artifact directory of a dependency."""
@@ -56,24 +58,27 @@ class BuildContext:
         with self.log.open("ab") as log:
             log.write(f"\n$ {' '.join(words)}\n".encode())
             log.flush()
-            done = subprocess.run(
-                [*_dies_with_us(), *words],
-                cwd=cwd or self.scratch,
-                env={**os.environ, **(env or {})},
-                input=input_bytes,
-                stdin=subprocess.DEVNULL if input_bytes is None else None,
-                stdout=subprocess.PIPE if capture else log,
-                stderr=log,
-                check=False,
-            )
-        if done.returncode != 0:
+            with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as said:
+                given.write(input_bytes or b"")
+                given.seek(0)
+                code = self.children.run(
+                    [*_dies_with_us(), *words],
+                    cwd=cwd or self.scratch,
+                    env={**os.environ, **(env or {})},
+                    stdin=given,
+                    stdout=said if capture else log,
+                    stderr=log,
+                )
+                said.seek(0)
+                captured = said.read()
+        if code != 0:
             tail = self.log_tail()
             raise HcpError(
-                f"Building {self.component.name} failed: {Path(words[0]).name} {_ending(done.returncode)}",
+                f"Building {self.component.name} failed: {Path(words[0]).name} {_ending(code)}",
                 cause="\n" + tail,
                 hint=f"{_advice(tail)}The whole log is in {self.log}",
             )
-        return done.stdout if capture else b""
+        return captured
 
     def log_tail(self) -> str:
         lines = self.log.read_text(errors="replace").splitlines()

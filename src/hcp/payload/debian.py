@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -82,14 +83,21 @@ def library_packages(depends: str) -> tuple[str, ...]:
 
 
 def _with_fresh_lists(ctx: BuildContext, argv: list[str], cwd: Path | None = None) -> None:
-    """Package lists may be absent or name versions that the mirror no longer has: then refresh them once."""
-    try:
-        ctx.run(argv, env=_APT_ENV, cwd=cwd)
-    except HcpError:
-        if os.geteuid() != 0:
-            raise
-        ctx.run(["apt-get", "update"], env=_APT_ENV)
-        ctx.run(argv, env=_APT_ENV, cwd=cwd)
+    """Package lists may be absent or name versions that the mirror no longer has: then refresh them once.
+
+    One at a time: apt does not wait for another that is refreshing its lists, it fails.
+    """
+    lock = ctx.cache / "locks" / "apt.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    with lock.open("ab") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        try:
+            ctx.run(argv, env=_APT_ENV, cwd=cwd)
+        except HcpError:
+            if os.geteuid() != 0:
+                raise
+            ctx.run(["apt-get", "update"], env=_APT_ENV)
+            ctx.run(argv, env=_APT_ENV, cwd=cwd)
 
 
 def _need_apt(packages: Sequence[str]) -> None:

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Iterable
+from functools import partial
 from pathlib import Path
 
 from hcp.errors import HcpError
-from hcp.payload import download, godrop
+from hcp.payload import download, godrop, timeline
+from hcp.payload.children import Children
 from hcp.payload.cleaning import human_size
 from hcp.payload.component import Component
 from hcp.payload.context import BuildContext
 from hcp.payload.fromdir import take_from
+from hcp.payload.gotool import available_memory
+from hcp.payload.lanes import Room, make_all
 from hcp.payload.linking import check
 from hcp.payload.progress import Progress
 from hcp.payload.registry import Registry, default_registry
 from hcp.payload.store import Store
 
 _SPACE = 4 << 30
+_MEMORY_FOR_TWO = 8 << 30  # the largest packages and links of two compilers at once
 
 
 class Engine:
-    """One run: makes what is asked for and is not there yet, one component at a time.
+    """One run: makes what is asked for and is not there yet.
 
-    Go already uses every core for one component; two at a time would only double memory and disk.
+    Go keeps every core busy only most of the time: it waits for modules first and links with one core at the end. So a
+    second one is compiled beside it where memory allows, and what waits for servers runs beside both.
     """
 
     def __init__(
@@ -41,6 +48,9 @@ class Engine:
         self.progress = progress or Progress()
         self.from_dir = from_dir
         self.use_downloads = use_downloads
+        self.made: list[timeline.Span] = []
+        self._children: list[Children] = []
+        self._warm = godrop.compiled(self.store).exists()
 
     def find(self, name: str) -> Path | None:
         return self.store.find(name, self.registry.key(name))
@@ -58,11 +68,19 @@ class Engine:
             self.progress.plan([component.name for component in missing])
             with self.store.lock("go-modules", shared=True):
                 self._need_space()
-                for component in missing:
-                    self._make(component)
+                make_all(missing, self._make, self._room, self._stop)
             godrop.drop_modules(self.store)
             godrop.drop_compiled(self.store)
         return {name: self._present(name) for name in wanted}
+
+    def _room(self) -> Room:
+        """The very first compilation is alone: it makes the standard library for all others."""
+        alone = not self._warm or available_memory() < _MEMORY_FOR_TWO
+        return Room(compiling=1 if alone else 2, others=2)
+
+    def _stop(self) -> None:
+        for children in list(self._children):
+            children.stop()
 
     def _need_space(self) -> None:
         """Stops before a build that cannot end well; the largest component needs about this much on its way."""
@@ -99,36 +117,41 @@ class Engine:
             raise HcpError(f"The payload {name} vanished from the cache while it was being used", hint="Try again.")
         return path
 
-    def _make(self, component: Component) -> None:
+    def _make(self, component: Component, since: float) -> None:
         key = self.registry.key(component.name)
         lock = f"{component.name}-{key}"
         with self.store.lock(lock, wait=False) as mine:
             if mine:
-                self._make_locked(component, key)
+                self._make_locked(component, key, since)
                 return
         self.progress.start(component.name, "another run is making it, waiting")
         with self.store.lock(lock):
-            self._make_locked(component, key)
+            self._make_locked(component, key, since)
 
-    def _make_locked(self, component: Component, key: str) -> None:
+    def _make_locked(self, component: Component, key: str, since: float) -> None:
         name = component.name
         if self.store.find(name, key) is not None:
             self.progress.done(name, "made by another run")
             return
         self.store.discard(name, key)
         work = self.store.work(name, key)
+        began, idle = time.time(), timeline.idle_seconds()
         ctx = self._context(component, key, work)
-        began = time.monotonic()
         with self.store.lock("go-compiling", shared=True):
             how = self._fill(component, ctx)
         absent = [path for path in component.outputs if not (ctx.out / path).exists()]
         if absent:
             raise HcpError(f"The build of {name} ended without {', '.join(absent)}", hint=f"See the log {ctx.log}")
         check.demand(name, ctx.out, component.runs_in)
-        facts = {"version": component.version, "origin": how, "seconds": round(time.monotonic() - began, 1)}
+        facts = {"version": component.version, "origin": how, "seconds": round(time.time() - began, 1)}
         self.store.finish(ctx.out, name, key, facts)
         shutil.rmtree(work, ignore_errors=True)
-        godrop.drop_compiled(self.store, above=godrop.COMPILED_AT_MOST)
+        self._warm = self._warm or component.compiles
+        cpu, idle = ctx.children.cpu, timeline.idle_seconds() - idle
+        span = timeline.Span(name, how, began, time.time(), began - since, cpu, idle, os.cpu_count() or 1)
+        self.made.append(span)
+        timeline.keep(self.store.root, span)
+        godrop.drop_compiled(self.store, above=godrop.compiled_at_most(self.store))
         self.progress.done(name, how)
 
     def _context(self, component: Component, key: str, work: Path) -> BuildContext:
@@ -140,7 +163,9 @@ class Engine:
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_bytes(b"")
         deps = {dep: self._present(dep) for dep in component.deps}
-        return BuildContext(component, key, deps, out, scratch, self.store.root, log, self.progress.detail)
+        say, children = partial(self.progress.detail, component.name), Children()
+        self._children.append(children)
+        return BuildContext(component, key, deps, out, scratch, self.store.root, log, say, children)
 
     def _fill(self, component: Component, ctx: BuildContext) -> str:
         """Tries the sources in their order and says in a word which one it was."""

@@ -3,12 +3,40 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 from hcp.payload.cleaning import disk_size
 from hcp.payload.store import Store
 
-COMPILED_AT_MOST = 4 << 30
-"""What the compiler cache may hold between two components: more would not fit a small disk beside the modules."""
+_SMALL = 4 << 30
+_LARGE = 12 << 30
+_PLENTY = 24 << 30
+
+
+def compiled(store: Store) -> Path:
+    """The compiler cache."""
+    return store.root / "go" / "build"
+
+
+def compiled_at_most(store: Store) -> int:
+    """What the compiler cache may hold between two components: dropped packages are compiled again, so as much as fits
+    beside the modules, but a small disk does not have that.
+    """
+    return _LARGE if shutil.disk_usage(store.root).free >= _PLENTY else _SMALL
+
+
+@contextmanager
+def keeping(store: Store) -> Iterator[None]:
+    """Until the end of a work of several runs, what one of them fetched and compiled stays for the next.
+
+    Dropped only when all went well: whoever continues after an error or an interruption needs it.
+    """
+    with store.lock("go-modules", shared=True), store.lock("go-compiling", shared=True):
+        yield
+    drop_modules(store)
+    drop_compiled(store)
 
 
 def drop_modules(store: Store) -> bool:
@@ -28,7 +56,7 @@ def drop_modules(store: Store) -> bool:
 
 def drop_compiled(store: Store, above: int = 0) -> bool:
     """Removes the compiler cache if it has grown beyond a size and nobody is compiling."""
-    folder = store.root / "go" / "build"
+    folder = compiled(store)
     if not folder.exists() or disk_size(folder) <= above:
         return False
     with store.lock("go-compiling", wait=False) as alone:

@@ -15,6 +15,11 @@ from hcp.payload.context import BuildContext
 from hcp.payload.versions import tool_version
 
 _GO_FLAGS = "-trimpath -buildvcs=false -modcacherw"
+# Binaries are stripped, so debug information would be made only to be thrown away: a tenth of all compiling.
+_NO_DEBUG = "-gcflags=all=-dwarf=false"
+# The compiler collects garbage less often: a quarter less work for some hundred megabytes more per package.
+_ROOMY_GOGC = {"GOGC": "400"}
+_ROOMY_MEMORY = 6 << 30
 
 
 class Go:
@@ -35,6 +40,7 @@ class Go:
             "GOWORK": "off",
             "GOTOOLCHAIN": "local",
             "CGO_ENABLED": "0",
+            **(_ROOMY_GOGC if available_memory() >= _ROOMY_MEMORY else {}),
             **(extra or {}),
         }
 
@@ -56,7 +62,7 @@ class Go:
     ) -> None:
         """Builds commands (name → package), stripped, into a folder."""
         folder.mkdir(parents=True, exist_ok=True)
-        common = ["build", "-ldflags", " ".join(["-s", "-w", *ldflags])]
+        common = ["build", _NO_DEBUG, "-ldflags", " ".join(["-s", "-w", *ldflags])]
         if tags:
             common += ["-tags", ",".join(tags)]
         # Go names a command after its package, so those can share one run, which keeps every core busy.
@@ -81,13 +87,23 @@ class Go:
         target.parent.mkdir(parents=True, exist_ok=True)
         self.ctx.say(f"compiling {target.name}")
         # Without -vet=off Go looks for mistakes in every package below, which takes longer than compiling them.
-        words = ("test", "-c", "-vet=off", "-ldflags", " ".join(["-s", "-w", *ldflags]), "-o", str(target), package)
-        self.run(*words, cwd=cwd, env=env)
+        words = ["test", "-c", "-vet=off", _NO_DEBUG, "-ldflags", " ".join(["-s", "-w", *ldflags])]
+        self.run(*words, "-o", str(target), package, cwd=cwd, env=env)
 
     def module_dir(self, module: str, *, cwd: Path, env: Mapping[str, str] | None = None) -> Path:
         """Where the source of a required module is unpacked; it is downloaded first if needed."""
         self.run("mod", "download", module, cwd=cwd, env=env)
         return Path(self.capture("list", "-m", "-f", "{{.Dir}}", module, cwd=cwd, env=env).strip())
+
+
+def available_memory() -> int:
+    """Bytes that programs can take without swapping; 0 where the kernel does not say."""
+    try:
+        text = Path("/proc/meminfo").read_text()
+    except OSError:
+        return 0
+    match = re.search(r"^MemAvailable:\s+(\d+) kB", text, re.MULTILINE)
+    return int(match.group(1)) << 10 if match else 0
 
 
 def parse_go_version(text: str) -> tuple[int, ...]:

@@ -25,9 +25,8 @@ class Progress:
         self.every = every  # seconds between signs of life where there is no terminal
         self._lock = threading.Lock()
         self._left: list[str] = []
-        self._now = ""
-        self._detail = ""
-        self._began = 0.0
+        self._now: dict[str, tuple[str, float]] = {}
+        """What is being made: name → (what it is doing, since when)."""
         self._stop: threading.Event | None = None
         self._ticker: threading.Thread | None = None
 
@@ -40,27 +39,31 @@ class Progress:
 
     def start(self, name: str, what: str) -> None:
         with self._lock:
-            self._now, self._detail, self._began = name, what, time.monotonic()
-            left = len([other for other in self._left if other != name])
+            self._now[name] = (what, time.monotonic())
+            left = self._left_after()
         if not self.live:
             self._print(f"{name}: {what} ({left} left after this)")
         else:
             self._draw()
 
-    def detail(self, text: str) -> None:
+    def detail(self, name: str, text: str) -> None:
         """A word on the step within the component; only worth showing live."""
         with self._lock:
-            self._detail = text
+            if name in self._now:
+                self._now[name] = (text, self._now[name][1])
         if self.live:
             self._draw()
 
     def done(self, name: str, how: str) -> None:
         with self._lock:
-            took = time.monotonic() - self._began if self._now == name else 0.0
+            _, began = self._now.pop(name, ("", time.monotonic()))
             self._left = [other for other in self._left if other != name]
-            self._now = ""
             left = len(self._left)
-        self.line(f"{name}: {how} in {duration(took)}, {left} left")
+        self.line(f"{name}: {how} in {duration(time.monotonic() - began)}, {left} left")
+
+    def _left_after(self) -> int:
+        """How many have not even begun."""
+        return len([name for name in self._left if name not in self._now])
 
     def line(self, text: str) -> None:
         """One line that stays."""
@@ -82,7 +85,7 @@ class Progress:
             self._stop.set()
             self._ticker.join()
             self._ticker = self._stop = None
-            self._now = ""
+            self._now.clear()
             if self.live:
                 self.stream.write("\r\x1b[K")
                 self.stream.flush()
@@ -91,16 +94,17 @@ class Progress:
         while not stop.wait(0.5 if self.live else self.every):
             if self.live:
                 self._draw()
-            elif now := self._now:
-                self._print(f"{now}: {self._detail}, {duration(time.monotonic() - self._began)} so far")
+            else:
+                for name, (what, began) in list(self._now.items()):
+                    self._print(f"{name}: {what}, {duration(time.monotonic() - began)} so far")
 
     def _draw(self) -> None:
         with self._lock:
             if not self._now:
                 return
-            left = len([other for other in self._left if other != self._now])
-            elapsed = duration(time.monotonic() - self._began)
-            text = f"[{left} left] {self._now}: {self._detail} {elapsed}"
+            now = time.monotonic()
+            parts = [f"{name}: {what} {duration(now - began)}" for name, (what, began) in self._now.items()]
+            text = f"[{self._left_after()} left] {' | '.join(parts)}"
             width = shutil.get_terminal_size().columns - 1
             self.stream.write("\r\x1b[K" + text[:width])
             self.stream.flush()

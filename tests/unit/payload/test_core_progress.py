@@ -13,8 +13,8 @@ from hcp.payload.progress import duration
 
 def test_plain_lines_say_what_how_and_how_many_are_left(workshop: Workshop) -> None:
     workshop.add("one")
-    workshop.add("two")
-    workshop.engine().ensure(["one", "two"])
+    workshop.add("two", deps=("one",))
+    workshop.engine().ensure(["two"])
     lines = workshop.lines()
     assert lines[0] == "To make: 2 (one, two)"
     assert lines[1] == "one: version 1.0 is built (1 left after this)"
@@ -37,7 +37,7 @@ def test_a_terminal_gets_one_live_line() -> None:
     with Progress(screen, live=True) as progress:
         progress.plan(["one", "two"])
         progress.start("one", "built with Go")
-        progress.detail("compiling one")
+        progress.detail("one", "compiling one")
         progress.done("one", "built with Go")
     text = screen.getvalue()
     assert "\r\x1b[K[1 left] one: compiling one 0s" in text
@@ -58,3 +58,17 @@ def test_long_builds_give_signs_of_life_without_a_terminal() -> None:
             time.sleep(0.01)
     assert "slow: compiling, 0s so far" in screen.getvalue()
     assert "\x1b" not in screen.getvalue()
+
+
+def test_what_is_made_at_the_same_time_is_shown_side_by_side() -> None:
+    screen = io.StringIO()
+    with Progress(screen, live=True) as progress:
+        progress.plan(["one", "two", "three"])
+        progress.start("one", "compiling")
+        progress.start("two", "installing")
+        progress.detail("one", "linking")
+        progress.done("two", "made")
+    text = screen.getvalue()
+    assert "[1 left] one: compiling 0s | two: installing 0s" in text
+    assert "[1 left] one: linking 0s | two: installing 0s" in text
+    assert "two: made in 0s, 2 left" in text

@@ -29,6 +29,7 @@ class Workshop:
         inputs: str = "",
         content: str | None = None,
         during: Callable[[BuildContext], None] | None = None,
+        compiles: bool = False,
     ) -> Component:
         def build(ctx: BuildContext) -> None:
             self.built.append(name)
@@ -37,7 +38,7 @@ class Workshop:
             if during is not None:
                 during(ctx)
 
-        component = Component(name, "1.0", build, deps, lambda: inputs, (f"bin/{name}",))
+        component = Component(name, "1.0", build, deps, lambda: inputs, (f"bin/{name}",), compiles=compiles)
         self.registry.register(component)
         return component
 

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from hcp.payload.registry import default_registry
 
-CONTROL_PLANE_PARTS = ("image-hcp", "release-1.36")
+# The release first: its node disk is put together while the operator's parts are compiled.
+CONTROL_PLANE_PARTS = ("release-1.36", "image-hcp")
 MACHINE_IMAGES = ("image-virt-", "image-cdi-")
 RELEASE_COMPONENT = "release-1.36"
 

@@ -13,6 +13,8 @@ from typing import IO
 from hcp.errors import HcpError
 from hcp.local.demo.plan import Step, Tour, background, control_plane, machines
 from hcp.local.demo.workload import Workload
+from hcp.payload import godrop, timeline
+from hcp.payload.store import Store, cache_root
 
 Say = Callable[[str], None]
 
@@ -22,11 +24,11 @@ def run(tour: Tour, say: Say) -> None:
     if not tour.pull_secret.exists():
         tour.pull_secret.write_text('{"auths": {}}\n')  # the embedded registry asks for no credentials
     laps: list[tuple[str, float]] = []
-    steps = control_plane(tour)
-    first, rest = steps[0], steps[1:]
-    _step(first, say, laps, 0)
-    with _building(tour, say) as build:
-        for number, step in enumerate([*rest, *(machines(tour) if tour.nodes else [])], 1):
+    began = time.time()
+    # What one step fetches and compiles stays for the next. Parts that are needed last use what the first steps leave
+    # idle: time in which they wait for a server, or link with one core.
+    with godrop.keeping(Store()), _building(tour, say) as build:
+        for number, step in enumerate([*control_plane(tour), *(machines(tour) if tour.nodes else [])]):
             if step.needs_build:
                 _await_build(build, tour, say, laps)
             _step(step, say, laps, number)
@@ -35,6 +37,8 @@ def run(tour: Tour, say: Say) -> None:
         say("\n== A web workload behind a load balancer address")
         say(Workload(tour.guest).show())
         laps.append(("A web workload answers", time.monotonic() - started))
+    if built := timeline.kept(cache_root(), since=began):
+        say(f"\n== What was built\n{timeline.text(built)}")
     _report(tour, laps, say)
 
 

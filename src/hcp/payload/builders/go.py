@@ -10,6 +10,10 @@ from hcp.payload.context import BuildContext
 from hcp.payload.gotool import Go
 from hcp.payload.versions import recipe_dir
 
+# With cgo Go would look up hosts and users by the C library. Everything that can open a connection differs then, and
+# would be compiled a second time for the few commands that need C for something else.
+_NO_C_LOOKUPS = ("netgo", "osusergo")
+
 
 def build(ctx: BuildContext, entry: dict[str, Any]) -> None:
     if packages := entry.get("packages"):
@@ -35,8 +39,8 @@ def go_env(entry: dict[str, Any], *, cgo: bool = False) -> dict[str, str]:
 
 def build_commands(go: Go, source: Path, entry: dict[str, Any]) -> None:
     """Builds every command of the entry into the artifact's `bin/`."""
-    ldflags, tags = linker_flags(entry), entry.get("tags", ())
-    with_cgo = entry.get("cgo_commands", ())
+    ldflags, with_cgo = linker_flags(entry), entry.get("cgo_commands", ())
+    tags = [*entry.get("tags", ()), *(_NO_C_LOOKUPS if with_cgo else ())]
     for cgo in (False, True):
         packages = {name: package for name, package in entry["commands"].items() if (name in with_cgo) == cgo}
         go.build(packages, go.ctx.out / "bin", cwd=source, ldflags=ldflags, tags=tags, env=go_env(entry, cgo=cgo))
