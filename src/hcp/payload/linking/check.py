@@ -38,13 +38,22 @@ def inspect(artifact: Path, runs_in: Mapping[str, str] | None = None) -> Finding
     """Looks at an artifact. `runs_in`: file → the root file system it is only ever started in (checked there)."""
     if (artifact / "image" / "index.json").is_file():
         tree = read_image(artifact / "image")
-        programs = sum(bool(elf.interpreter) for elf in tree.files.values())
-        line = Line(f"{programs} programs, {len(tree.files) - programs} libraries and static programs", (), ())
-        return Findings((line,) if tree.files else (), tuple(missing(tree, whole_system=True)))
+        return Findings(_summary(tree), tuple(missing(tree, whole_system=True)))
     tree = read_folder(artifact)
     elsewhere = runs_in or {}
     lacking = [item for item in missing(tree, whole_system=False) if item.file not in elsewhere]
     return Findings(tuple(_line(tree, path, elsewhere) for path in sorted(tree.files)), tuple(lacking))
+
+
+def _summary(tree: Tree) -> tuple[Line, ...]:
+    """An image in one line; hundreds of them would say no more."""
+    if not tree.files:
+        return ()
+    elves = tree.files.values()
+    programs = sum(bool(elf.interpreter) for elf in elves)
+    static = sum(not (elf.interpreter or elf.needed or elf.soname) for elf in elves)
+    counts = {"programs": programs, "static programs": static, "libraries": len(elves) - programs - static}
+    return (Line(", ".join(f"{count} {what}" for what, count in counts.items() if count), (), ()),)
 
 
 def _line(tree: Tree, path: str, elsewhere: Mapping[str, str]) -> Line:
