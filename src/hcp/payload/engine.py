@@ -25,6 +25,7 @@ from hcp.payload.store import Store
 
 _SPACE = 4 << 30
 _MEMORY_FOR_TWO = 8 << 30  # the largest packages and links of two compilers at once
+_OFFICIAL = "official build downloaded"
 
 
 class Engine:
@@ -142,7 +143,7 @@ class Engine:
         absent = [path for path in component.outputs if not (ctx.out / path).exists()]
         if absent:
             raise HcpError(f"The build of {name} ended without {', '.join(absent)}", hint=f"See the log {ctx.log}")
-        check.demand(name, ctx.out, component.runs_in)
+        check.demand(name, ctx.out, component.runs_in, official=how == _OFFICIAL)
         facts = {"version": component.version, "origin": how, "seconds": round(time.time() - began, 1)}
         self.store.finish(ctx.out, name, key, facts)
         shutil.rmtree(work, ignore_errors=True)
@@ -178,7 +179,7 @@ class Engine:
             self.progress.start(component.name, "downloading the official build")
             try:
                 download.fetch_all(component.downloads, ctx)
-                return "official build downloaded"
+                return _OFFICIAL
             except HcpError as error:
                 self.progress.line(f"{component.name}: not downloaded ({_one_line(error)}), building it instead")
                 shutil.rmtree(ctx.out)

@@ -148,6 +148,12 @@ def test_an_image_holds_its_loader_and_the_c_library_too(tmp_path: Path) -> None
     assert lacking == {"libc.so.6", LOADER}
 
 
+def test_an_official_image_is_left_alone_but_not_an_official_program(tmp_path: Path) -> None:
+    demand("image", image(tmp_path / "image", layer_of(bin__tool=elf("libplugin.so.1"))), official=True)
+    with pytest.raises(HcpError, match="libplugin"):
+        demand("tool", artifact(tmp_path / "tool", bin__tool=elf("libplugin.so.1")), official=True)
+
+
 def test_a_layer_that_hides_a_library_is_noticed(tmp_path: Path) -> None:
     base = layer_of(bin__tool=elf("libfoo.so.1"), **{"usr__lib__libfoo.so.1": elf()})
     assert inspect(image(tmp_path / "good", base)).missing == ()

@@ -36,13 +36,17 @@ class Findings:
 
 def inspect(artifact: Path, runs_in: Mapping[str, str] | None = None) -> Findings:
     """Looks at an artifact. `runs_in`: file → the root file system it is only ever started in (checked there)."""
-    if (artifact / "image" / "index.json").is_file():
+    if is_image(artifact):
         tree = read_image(artifact / "image")
         return Findings(_summary(tree), tuple(missing(tree, whole_system=True)))
     tree = read_folder(artifact)
     elsewhere = runs_in or {}
     lacking = [item for item in missing(tree, whole_system=False) if item.file not in elsewhere]
     return Findings(tuple(_line(tree, path, elsewhere) for path in sorted(tree.files)), tuple(lacking))
+
+
+def is_image(artifact: Path) -> bool:
+    return (artifact / "image" / "index.json").is_file()
 
 
 def _summary(tree: Tree) -> tuple[Line, ...]:
@@ -68,8 +72,13 @@ def _line(tree: Tree, path: str, elsewhere: Mapping[str, str]) -> Line:
     )
 
 
-def demand(component: str, artifact: Path, runs_in: Mapping[str, str] | None = None) -> None:
-    """Refuses an artifact with a program that could not be started, or could only be started here."""
+def demand(component: str, artifact: Path, runs_in: Mapping[str, str] | None = None, *, official: bool = False) -> None:
+    """Refuses an artifact with a program that could not be started, or could only be started here.
+
+    An image that its publisher put together is left alone: it may hold plug-ins that nobody there uses.
+    """
+    if official and is_image(artifact):
+        return
     refuse(component, inspect(artifact, runs_in).missing)
 
 
