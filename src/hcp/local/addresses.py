@@ -32,6 +32,11 @@ class Addresses:
         return f"10.88.{self.number}.2"
 
     @property
+    def registry(self) -> str:
+        """The registry has an address of its own: machines of tenants pull from it and reach nothing else there."""
+        return f"10.88.{self.number}.3"
+
+    @property
     def link_range(self) -> str:
         return f"10.88.{self.number}.0/24"
 

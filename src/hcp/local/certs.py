@@ -56,7 +56,7 @@ def leaves(spec: Spec) -> dict[str, Issued]:
             "kubelet": Issued("ca", Leaf(f"system:node:{node}", ("system:nodes",), usage="client")),
             "kubelet-serving": Issued("ca", Leaf(f"system:node:{node}", ("system:nodes",), (node,), (address,))),
             "kubelet-client": Issued("ca", Leaf("kube-apiserver-kubelet-client", ("hcp:kubelet-api",), usage="client")),
-            "registry": Issued("registry-ca", Leaf(REGISTRY_HOST, (), (REGISTRY_HOST,), (address, "127.0.0.1"))),
+            "registry": Issued("registry-ca", Leaf(REGISTRY_HOST, (), (REGISTRY_HOST,), (spec.addresses.registry,))),
         }
     return wanted
 

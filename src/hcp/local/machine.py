@@ -15,9 +15,10 @@ from typing import Any
 
 from hcp.errors import HcpError
 from hcp.local import programs
-from hcp.local.addresses import ALL_NODES
+from hcp.local.guard import machine_rules
 from hcp.local.host import inotify_limits
 from hcp.local.locks import exclusive
+from hcp.local.node_files import machine_nameservers
 from hcp.local.spec import Spec, write_file
 
 _NOTES = Path("/run/hcp-local.json")
@@ -34,7 +35,7 @@ def connect(spec: Spec, pid: int, tools: list[Path]) -> None:
     _ip("address", "add", f"{plan.host}/24", "dev", plan.link)
     _ip("link", "set", plan.link, "up")
     _ip("route", "replace", plan.load_balancers, "via", plan.node, "dev", plan.link, "onlink")
-    _nft(_masquerade(spec), tools)
+    _nft(machine_rules(_table(spec), plan, machine_nameservers()), tools)
 
 
 def outside_mtu() -> int:
@@ -68,22 +69,6 @@ def remove_rules(spec: Spec, tools: list[Path]) -> None:
 
 def _table(spec: Spec) -> str:
     return f"hcp_local_{spec.addresses.number}"
-
-
-def _masquerade(spec: Spec) -> str:
-    """Nodes reach the world under the machine's address; between clusters addresses stay as they are."""
-    table = _table(spec)
-    source = spec.addresses.link_range
-    return f"""\
-table ip {table}
-delete table ip {table}
-table ip {table} {{
-  chain postrouting {{
-    type nat hook postrouting priority srcnat; policy accept;
-    ip saddr {source} ip daddr != {ALL_NODES} masquerade
-  }}
-}}
-"""
 
 
 def _nft(rules: str, tools: list[Path]) -> None:

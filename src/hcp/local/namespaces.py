@@ -12,6 +12,7 @@ from pathlib import Path
 
 from hcp.errors import HcpError
 from hcp.local import cgroups, launch, machine, programs
+from hcp.local.guard import node_rules
 from hcp.local.host import kvm
 from hcp.local.layout import Layout
 from hcp.local.node_files import machine_nameservers, node_etc
@@ -70,6 +71,9 @@ def _facts(layout: Layout, spec: Spec, tools: list[Path]) -> dict[str, object]:
         "node": plan.node,
         "gateway": plan.host,
         "loadBalancers": plan.load_balancers,
+        "registry": plan.registry,
+        "pods": plan.pods,
+        "rules": node_rules(plan),
         "kvm": kvm()[0],
         "ip": programs.ip(),
         "keep": [str(cache_root()), str(source), *(str(tool) for tool in tools)],

@@ -24,12 +24,12 @@ def write_configuration(
     """Every file the node's processes read."""
     etc = layout.etc
     runtime = node_files.containerd(
-        layout, binaries["runc"], binaries["bridge"].parent, pause, keep_oom_score=not may_lower_oom_score
+        layout, binaries["runc"], binaries["ptp"].parent, pause, keep_oom_score=not may_lower_oom_score
     )
     documents = {
         "kubelet.yaml": node_files.kubelet(spec, layout),
         "kube-proxy.yaml": node_files.kube_proxy(spec, layout),
-        "registry.yaml": node_files.registry(layout, spec.addresses.node),
+        "registry.yaml": node_files.registry(layout, spec.addresses.registry),
         "registry-push.yaml": node_files.registry(layout, "", writable=layout.push_socket.name),
     }
     write_file(etc / "containerd.toml", runtime)
@@ -83,7 +83,7 @@ def node(spec: Spec, layout: Layout, binaries: Mapping[str, Path], versions: Map
         "registry",
         [str(binaries["registry"]), "serve", str(etc / "registry.yaml")],
         env={"OTEL_TRACES_EXPORTER": "none"},
-        probe=Probe(url=f"https://{plan.node}:{REGISTRY.rpartition(':')[2]}/v2/", ca=str(pki / "registry-ca.crt")),
+        probe=Probe(url=f"https://{plan.registry}:{REGISTRY.rpartition(':')[2]}/v2/", ca=str(pki / "registry-ca.crt")),
         version=versions.get("registry", ""),
     )
     push = Process(

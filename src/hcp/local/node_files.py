@@ -33,24 +33,24 @@ def machine_nameservers() -> list[str]:
 
 def node_etc(spec: Spec, nameservers: list[str]) -> dict[str, str]:
     """The node's own /etc/hosts, /etc/resolv.conf and /etc/hostname."""
-    node = spec.addresses.node
+    plan = spec.addresses
     return {
-        "hosts": f"127.0.0.1 localhost\n{node} {spec.node_name}\n{node} {REGISTRY_HOST}\n",
+        "hosts": f"127.0.0.1 localhost\n{plan.node} {spec.node_name}\n{plan.registry} {REGISTRY_HOST}\n",
         "resolv.conf": "".join(f"nameserver {server}\n" for server in nameservers),
         "hostname": f"{spec.node_name}\n",
     }
 
 
 def cni(spec: Spec, mtu: int) -> str:
-    """Bridge, addresses and host ports. Leases live in memory: after a restart no pod of before is left."""
-    bridge: dict[str, Any] = {
-        "type": "bridge",
-        "bridge": "cni0",
+    """A link of its own for each pod, addresses and host ports.
+
+    No two pods share a wire, so none can speak in another one's name; what a pod sends from is checked by the node's
+    rules, which also do the masquerading for all. Leases live in memory: after a restart no pod of before is left.
+    """
+    link: dict[str, Any] = {
+        "type": "ptp",
         "mtu": mtu,
-        "isGateway": True,
-        "ipMasq": True,
-        "ipMasqBackend": "nftables",
-        "hairpinMode": True,
+        "ipMasq": False,
         "ipam": {
             "type": "host-local",
             "ranges": [[{"subnet": spec.addresses.pods}]],
@@ -59,7 +59,7 @@ def cni(spec: Spec, mtu: int) -> str:
         },
     }
     portmap = {"type": "portmap", "capabilities": {"portMappings": True}, "backend": "nftables", "snat": True}
-    return json.dumps({"cniVersion": "1.0.0", "name": "hcp", "plugins": [bridge, portmap]}, indent=1) + "\n"
+    return json.dumps({"cniVersion": "1.0.0", "name": "hcp", "plugins": [link, portmap]}, indent=1) + "\n"
 
 
 def containerd(layout: Layout, runc: Path, plugins: Path, pause: str, *, keep_oom_score: bool) -> str:

@@ -44,7 +44,7 @@ def test_corefile_answers_apps_domains_of_any_cluster() -> None:
     assert match
     assert [match.group(name) for name in "abcd"] == ["10", "88", "7", "64"]
     assert not re.match(pattern.group(1), "registry.hcp.test.")
-    assert "10.88.2.2 registry.hcp.test" in text
+    assert "10.88.2.3 registry.hcp.test" in text
     assert "forward" not in text
     assert "forward . /etc/resolv.conf" in dns.corefile(PLAN, forward=True)
 

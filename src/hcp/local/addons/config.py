@@ -71,7 +71,7 @@ def objects(plan: Addresses, registry_ca: str) -> list[Object]:
     network = {
         "clusterNetwork": [{"cidr": plan.pods, "hostPrefix": 16}],
         "serviceNetwork": [plan.services],
-        "networkType": "bridge",
+        "networkType": "ptp",
     }
     return [
         namespace(CONFIG_NAMESPACE),

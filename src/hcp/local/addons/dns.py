@@ -32,7 +32,7 @@ def corefile(plan: Addresses, *, forward: bool) -> str:
         rcode NOERROR
     }}
     hosts {{
-        {plan.node} {REGISTRY_HOST}
+        {plan.registry} {REGISTRY_HOST}
         fallthrough
     }}
     kubernetes cluster.local in-addr.arpa ip6.arpa {{
