@@ -39,10 +39,12 @@ async def home(client: Client, namespace: str, api_server: Path) -> AsyncIterato
     await client.create(node_pool(namespace, nodeLabels={"zone": "a"}))
     await client.create(machine(namespace))
     vm = instance(namespace, "10.9.0.5")
-    await client.create(vm)
+    made = await client.create(vm)
     await client.patch(
         r.VMIS, vm["metadata"]["name"], f"{namespace}-demo", {"status": vm["status"]}, subresource="status"
     )
+    await client.create(launcher(made))
+    await run_launcher(client, made, "10.9.0.5")
     async with running_operator(api_server):
         yield namespace
     await clean(client, namespace)
@@ -73,6 +75,31 @@ def instance(namespace: str, address: str) -> Object:
         },
         "status": {"phase": "Running", "nodeName": "infra-1", "interfaces": [first, {"ipAddress": "10.132.0.1"}]},
     }
+
+
+def launcher(vm: Object) -> Object:
+    """The pod that KubeVirt makes for a VM."""
+    metadata = vm["metadata"]
+    owner = {"apiVersion": vm["apiVersion"], "kind": vm["kind"], "name": metadata["name"], "uid": metadata["uid"]}
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": f"virt-launcher-{metadata['name']}",
+            "namespace": metadata["namespace"],
+            "labels": {**metadata["labels"], "kubevirt.io": "virt-launcher"},
+            "ownerReferences": [owner],
+        },
+        "spec": {"nodeName": "infra-1", "containers": [{"name": "compute", "image": "none"}]},
+    }
+
+
+async def run_launcher(client: Client, vm: Object, *addresses: str) -> None:
+    """As a kubelet tells that the pod runs, and under which addresses."""
+    name, ns = f"virt-launcher-{vm['metadata']['name']}", vm["metadata"]["namespace"]
+    places = [{"ip": address} for address in addresses]
+    status = {"phase": "Running", "podIP": addresses[0], "podIPs": places}
+    await client.patch(r.PODS, name, ns, {"status": status}, subresource="status")
 
 
 def request_for(name: str) -> str:
@@ -204,9 +231,11 @@ async def test_load_balancers_follow_services_and_machines(client: Client, home:
         return True
 
     assert await eventually(lambda: addresses(["10.9.0.5"]))
-    changed = instance(home, "10.9.0.6")
-    body = {"status": changed["status"]}
-    await client.patch(r.VMIS, f"vm-{home}", hosted, body, subresource="status")
+    # Machines are made anew under the same name, in another pod.
+    await client.delete(r.PODS, f"virt-launcher-vm-{home}", hosted, grace=0)
+    vm = await client.get(r.VMIS, f"vm-{home}", hosted)
+    await client.create(launcher(vm))
+    await run_launcher(client, vm, "10.9.0.6")
     assert await eventually(lambda: addresses(["10.9.0.6"]))
     status = {"status": {"loadBalancer": {"ingress": [{"ip": "192.0.2.9"}]}}}
     await client.patch(r.SERVICES, infra["metadata"]["name"], hosted, status, subresource="status")

@@ -36,10 +36,13 @@ async def sync_service(session: Session, namespace: str, name: str) -> None:
 async def _ensure(session: Session, service: Object) -> None:
     await _hold(session, service)
     infra = session.infra
-    desired = infra_service(service, infra.namespace, session.infra_id)
+    pods = session.launcher_list()
+    desired = infra_service(service, infra.namespace, session.infra_id, selecting=pods is None)
     live = await apply_if_changed(infra.client, session.caches.services, desired)
-    local = await _local_nodes(session, service)
-    slices = endpoint_slices(service, live, session.instance_list(), local)
+    slices: list[Object] = []
+    if pods is not None:
+        local = await _local_nodes(session, service)
+        slices = endpoint_slices(service, live, session.instance_list(), pods, local)
     names = {item["metadata"]["name"] for item in slices}
     for item in slices:
         await apply_if_changed(infra.client, session.caches.slices, item)

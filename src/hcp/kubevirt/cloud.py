@@ -10,7 +10,7 @@ from hcp.api.names import ANNOTATION_NODEPOOL, LABEL_CONTROL_PLANE_NAMESPACE, co
 from hcp.errors import HcpError
 from hcp.kube.errors import Conflict, NotFound, Unreachable
 from hcp.kube.resources import HOSTEDCLUSTERS, MACHINES, NAMESPACES, NODEPOOLS, NODES, SECRETS
-from hcp.kubevirt import approver, balancers
+from hcp.kubevirt import approver, balancers, launchers
 from hcp.kubevirt.infra import InfraClients, credentials
 from hcp.kubevirt.nodes import node_patch
 from hcp.kubevirt.session import InfraCaches, Session
@@ -85,7 +85,7 @@ class Cloud:
             known.cluster = cluster
             return None
         await self._drop(hosted, key)
-        caches = InfraCaches.own(infra, infra_id) if infra.external else self._shared
+        caches = await InfraCaches.own(infra, infra_id) if infra.external else self._shared
         session = Session(hosted, cluster, infra_id, guest, infra, caches)
         self._follow_guest(session)
         self._sessions[hosted] = session
@@ -230,15 +230,15 @@ def _cluster_of_pool(pool: Object) -> Iterable[str]:
 
 
 def _matters(old: Object, new: Object) -> bool:
-    """VMs report every few seconds; only addresses, phase, place and the end of a VM change a load balancer."""
+    """VMs report every few seconds; only phase, place, the pod's addresses and the end change a load balancer."""
 
     def view(item: Object) -> Any:
         status = item.get("status") or {}
-        places = [entry.get("ipAddress") for entry in (status.get("interfaces") or [])[:1]]
         return (
             status.get("phase"),
             status.get("nodeName"),
-            places,
+            status.get("podIPs"),
+            (item["metadata"].get("annotations") or {}).get(launchers.NETWORK_STATUS),
             status.get("loadBalancer"),
             item["metadata"].get("deletionTimestamp"),
             item.get("spec") if item.get("kind") != "VirtualMachineInstance" else None,

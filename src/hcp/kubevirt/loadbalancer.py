@@ -1,16 +1,17 @@
 """A guest Service of type LoadBalancer as objects of the infra cluster.
 
-The infra Service has no selector; one EndpointSlice per VM and address family holds exactly the VM's first interface
-address, never the overlay addresses a guest agent may report besides it.
+The infra Service has no selector; one EndpointSlice per VM and address family holds exactly the address that the
+infra cluster gave the VM's first interface, never one that the VM reports. Where we may not read pods, the Service
+selects them instead and the infra cluster itself finds the addresses.
 """
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hcp.api.names import LABEL_CAPI_CLUSTER_NAME, LABEL_INFRA_ID
+from hcp.kubevirt import launchers
 
 LABEL_SERVICE = "cluster.x-k8s.io/tenant-service-name"
 LABEL_SERVICE_NAMESPACE = "cluster.x-k8s.io/tenant-service-namespace"
@@ -41,7 +42,9 @@ def infra_name(service: Mapping[str, Any]) -> str:
     return f"a{service['metadata']['uid'].replace('-', '')}"[:32]
 
 
-def infra_service(service: Mapping[str, Any], namespace: str, infra_id: str) -> dict[str, Any]:
+def infra_service(
+    service: Mapping[str, Any], namespace: str, infra_id: str, *, selecting: bool = False
+) -> dict[str, Any]:
     """The Service in the infra cluster; its target ports are the guest's node ports."""
     metadata, spec = service["metadata"], service.get("spec") or {}
     ports = []
@@ -71,26 +74,10 @@ def infra_service(service: Mapping[str, Any], namespace: str, infra_id: str) -> 
         "spec": {
             "type": "LoadBalancer",
             "ports": ports,
+            **({"selector": {LABEL_INFRA_ID: infra_id, **launchers.LABELS}} if selecting else {}),
             **{name: spec[name] for name in _COPIED if spec.get(name) is not None},
         },
     }
-
-
-def first_addresses(instance: Mapping[str, Any]) -> dict[str, str]:
-    """The first interface's usable address per family (``IPv4``, ``IPv6``) of a running VM."""
-    interfaces = (instance.get("status") or {}).get("interfaces") or []
-    result: dict[str, str] = {}
-    if not interfaces:
-        return result
-    first = interfaces[0]
-    for text in [first.get("ipAddress"), *(first.get("ipAddresses") or [])]:
-        try:
-            address = ipaddress.ip_address(text or "")
-        except ValueError:
-            continue
-        if not address.is_link_local and not address.is_loopback:
-            result.setdefault(f"IPv{address.version}", str(address))
-    return result
 
 
 def serving(instance: Mapping[str, Any]) -> bool:
@@ -103,6 +90,7 @@ def endpoint_slices(
     service: Mapping[str, Any],
     infra: Mapping[str, Any],
     instances: Iterable[Mapping[str, Any]],
+    pods: Iterable[Mapping[str, Any]],
     local_nodes: set[str] | None = None,
 ) -> list[dict[str, Any]]:
     """The slices of one infra Service; ``local_nodes`` limits them to nodes with an endpoint of their own."""
@@ -112,9 +100,10 @@ def endpoint_slices(
         for port in infra_service(service, "", "")["spec"]["ports"]
     ]
     slices = []
+    pods = list(pods)
     for instance in sorted(instances, key=lambda item: str(item["metadata"]["name"])):
         name = instance["metadata"]["name"]
-        addresses = first_addresses(instance)
+        addresses = launchers.addresses(instance, launchers.launcher(instance, pods))
         for family in families:
             if family not in addresses or (local_nodes is not None and name not in local_nodes):
                 continue

@@ -13,7 +13,9 @@ from typing import Any
 
 from hcp.api.names import LABEL_CAPI_CLUSTER_NAME, LABEL_INFRA_ID
 from hcp.kube import Client
-from hcp.kube.resources import CSRS, ENDPOINTSLICES, NODES, SERVICES, VMIS
+from hcp.kube.errors import Forbidden
+from hcp.kube.resources import CSRS, ENDPOINTSLICES, NODES, PODS, SERVICES, VMIS
+from hcp.kubevirt import launchers
 from hcp.kubevirt.infra import Infra
 from hcp.kubevirt.loadbalancer import LABEL_SERVICE, MANAGED_BY
 from hcp.runtime import Informer
@@ -29,6 +31,8 @@ class InfraCaches:
     instances: Informer
     services: Informer
     slices: Informer
+    # None where the infra cluster's owner does not let us read pods.
+    launchers: Informer | None
 
     @staticmethod
     def shared(informers: Informers) -> InfraCaches:
@@ -38,21 +42,30 @@ class InfraCaches:
             informers.get(VMIS, labels=LABEL_INFRA_ID),
             informers.get(SERVICES, labels=LABEL_SERVICE),
             informers.get(ENDPOINTSLICES, labels=managed),
+            informers.get(PODS, labels=launchers.SELECTOR, transform=launchers.slim),
         )
 
     @staticmethod
-    def own(infra: Infra, infra_id: str) -> InfraCaches:
+    async def own(infra: Infra, infra_id: str) -> InfraCaches:
         """Caches of an external infra cluster, for one hosted cluster."""
         selector = f"{LABEL_INFRA_ID}={infra_id}"
+        ours = f"{launchers.SELECTOR},{selector}"
+        pods: Informer | None = Informer(infra.client, PODS, infra.namespace, ours, transform=launchers.slim)
+        try:
+            await infra.client.list(PODS, infra.namespace, ours)
+        except Forbidden:
+            pods = None
         return InfraCaches(
             Informer(infra.client, VMIS, infra.namespace, selector),
             Informer(infra.client, SERVICES, infra.namespace, selector),
             Informer(infra.client, ENDPOINTSLICES, infra.namespace, selector),
+            pods,
         )
 
     @property
     def all(self) -> tuple[Informer, ...]:
-        return (self.instances, self.services, self.slices)
+        pods = () if self.launchers is None else (self.launchers,)
+        return (self.instances, self.services, self.slices, *pods)
 
 
 def _slim_node(node: Object) -> Object:
@@ -114,6 +127,12 @@ class Session:
     def instance_list(self) -> list[Object]:
         """The running VMs of this hosted cluster."""
         return [vmi for vmi in self.caches.instances.list(self.infra.namespace) if self.owns(vmi)]
+
+    def launcher_list(self) -> list[Object] | None:
+        """The pods of these VMs; None where we may not read them."""
+        if self.caches.launchers is None:
+            return None
+        return self.caches.launchers.list(self.infra.namespace)
 
     def owns(self, item: Mapping[str, Any]) -> bool:
         """Whether an infra object is of this hosted cluster."""

@@ -31,11 +31,20 @@ class Informers:
         self._client = client
         self._informers: dict[tuple[Resource, str | None, str | None], Informer] = {}
 
-    def get(self, resource: Resource, ns: str | None = None, labels: str | None = None) -> Informer:
-        """The informer, not necessarily started: add indexes and listeners first, then `start` it."""
+    def get(
+        self,
+        resource: Resource,
+        ns: str | None = None,
+        labels: str | None = None,
+        transform: Callable[[dict[str, Any]], dict[str, Any]] | None = None,
+    ) -> Informer:
+        """The informer, not necessarily started: add indexes and listeners first, then `start` it.
+
+        Who asks first says by `transform` what is kept of each object.
+        """
         key = (resource, ns, labels)
         if key not in self._informers:
-            self._informers[key] = Informer(self._client, resource, ns=ns, labels=labels)
+            self._informers[key] = Informer(self._client, resource, ns=ns, labels=labels, transform=transform)
         return self._informers[key]
 
     async def start(self) -> None:

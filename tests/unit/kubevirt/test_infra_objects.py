@@ -1,7 +1,9 @@
+import json
 from typing import Any
 
+from hcp.kubevirt import launchers
 from hcp.kubevirt.infra import credentials
-from hcp.kubevirt.loadbalancer import endpoint_slices, first_addresses, infra_name, infra_service, serving, wanted
+from hcp.kubevirt.loadbalancer import endpoint_slices, infra_name, infra_service, serving, wanted
 from hcp.kubevirt.netpol import PolicyInput, virt_launcher_policy
 from hcp.kubevirt.nodes import ANNOTATION_SYNCED, node_patch
 
@@ -18,13 +20,28 @@ SERVICE: dict[str, Any] = {
 }
 
 
-def instance(name: str, *addresses: str, phase: str = "Running") -> dict[str, Any]:
-    interface = {"ipAddress": addresses[0] if addresses else None, "ipAddresses": list(addresses)}
-    overlay = {"ipAddress": "10.132.0.1", "ipAddresses": ["10.132.0.1"]}
+def instance(name: str, phase: str = "Running") -> dict[str, Any]:
+    """A VM that reports an address which is not its own."""
+    reported = {"ipAddress": "192.0.2.66", "ipAddresses": ["192.0.2.66"]}
     return {
-        "metadata": {"name": name, "namespace": "ns"},
-        "status": {"phase": phase, "nodeName": "node-a", "interfaces": [interface, overlay]},
+        "metadata": {"name": name, "namespace": "ns", "uid": f"uid-{name}"},
+        "spec": {
+            "domain": {"devices": {"interfaces": [{"name": "default", "bridge": {}}]}},
+            "networks": [{"name": "default", "pod": {}}],
+        },
+        "status": {"phase": phase, "nodeName": "node-a", "interfaces": [reported]},
     }
+
+
+def pod(name: str, *addresses: str, **more: Any) -> dict[str, Any]:
+    """The pod KubeVirt made for it."""
+    owner = {"kind": "VirtualMachineInstance", "name": name, "uid": f"uid-{name}"}
+    made: dict[str, dict[str, Any]] = {
+        "metadata": {"name": f"virt-launcher-{name}", "namespace": "ns", "ownerReferences": [owner]},
+        "spec": {"nodeName": "node-a"},
+        "status": {"phase": "Running", "podIPs": [{"ip": address} for address in addresses]},
+    }
+    return {key: {**value, **more.get(key, {})} for key, value in made.items()}
 
 
 def test_the_infra_service_keeps_what_matters() -> None:
@@ -39,67 +56,93 @@ def test_the_infra_service_keeps_what_matters() -> None:
     assert found["metadata"]["labels"]["cluster.x-k8s.io/tenant-service-name"] == "web"
 
 
-def test_slices_hold_only_the_first_interface() -> None:
+def test_slices_hold_only_what_the_infra_cluster_gave() -> None:
     infra = {**infra_service(SERVICE, "ns", "demo-x")}
     infra["metadata"]["uid"] = "u"
-    slices = endpoint_slices(SERVICE, infra, [instance("b", "10.0.0.2"), instance("a", "10.0.0.1", "fd00::1")])
+    pods = [pod("b", "10.0.0.2"), pod("a", "10.0.0.1", "fd00::1")]
+    slices = endpoint_slices(SERVICE, infra, [instance("b"), instance("a")], pods)
     assert [item["endpoints"][0]["addresses"] for item in slices] == [["10.0.0.1"], ["10.0.0.2"]]
     assert slices[0]["ports"] == [{"name": "http", "protocol": "TCP", "port": 30080}]
     assert slices[0]["endpoints"][0]["nodeName"] == "node-a"
     infra["spec"]["ipFamilies"] = ["IPv4", "IPv6"]
-    names = [s["metadata"]["name"] for s in endpoint_slices(SERVICE, infra, [instance("a", "10.0.0.1", "fd00::1")])]
+    names = [s["metadata"]["name"] for s in endpoint_slices(SERVICE, infra, [instance("a")], pods)]
     assert names == [f"{infra_name(SERVICE)}-a-ipv4", f"{infra_name(SERVICE)}-a-ipv6"]
 
 
 def test_local_policy_limits_the_nodes() -> None:
     infra = infra_service(SERVICE, "ns", "demo-x")
-    both = [instance("a", "10.0.0.1"), instance("b", "10.0.0.2")]
-    assert len(endpoint_slices(SERVICE, infra, both, {"b"})) == 1
-    assert endpoint_slices(SERVICE, infra, both, set()) == []
+    both, pods = [instance("a"), instance("b")], [pod("a", "10.0.0.1"), pod("b", "10.0.0.2")]
+    assert len(endpoint_slices(SERVICE, infra, both, pods, {"b"})) == 1
+    assert endpoint_slices(SERVICE, infra, both, pods, set()) == []
 
 
 def test_machines_that_do_not_run_are_not_ready() -> None:
     infra = infra_service(SERVICE, "ns", "demo-x")
-    [item] = endpoint_slices(SERVICE, infra, [instance("a", "10.0.0.1", phase="Scheduling")])
+    [item] = endpoint_slices(SERVICE, infra, [instance("a", phase="Scheduling")], [pod("a", "10.0.0.1")])
     assert item["endpoints"][0]["conditions"]["ready"] is False
-    assert endpoint_slices(SERVICE, infra, [instance("a")]) == []
-    going = instance("a", "10.0.0.1")
+    assert endpoint_slices(SERVICE, infra, [instance("a")], []) == []
+    going = instance("a")
     going["metadata"]["deletionTimestamp"] = "now"
     assert not serving(going)
 
 
 def test_addresses_and_wishes() -> None:
-    assert first_addresses(instance("a", "fe80::1", "10.0.0.1")) == {"IPv4": "10.0.0.1"}
-    assert first_addresses({"metadata": {}}) == {}
+    assert launchers.addresses(instance("a"), pod("a", "fe80::1", "10.0.0.1")) == {"IPv4": "10.0.0.1"}
+    assert launchers.addresses(instance("a"), pod("a", "127.0.0.1", "x", "0.0.0.0", "224.0.0.1")) == {}
+    assert launchers.addresses(instance("a"), None) == {}
     assert wanted(SERVICE)
     assert not wanted({**SERVICE, "spec": {"type": "ClusterIP"}})
     assert not wanted({**SERVICE, "metadata": {**SERVICE["metadata"], "deletionTimestamp": "now"}})
 
 
+def test_a_pod_counts_only_for_the_machine_it_was_made_for() -> None:
+    other = {"metadata": {"ownerReferences": [{"kind": "VirtualMachineInstance", "name": "a", "uid": "uid-older"}]}}
+    foreign = {"metadata": {"ownerReferences": [{"kind": "ReplicaSet", "name": "a", "uid": "uid-a"}]}}
+    ended = {"status": {"phase": "Succeeded"}}
+    target = {"spec": {"nodeName": "node-b"}}  # where the machine is going to in a migration
+    for more in (other, foreign, ended, target):
+        assert launchers.launcher(instance("a"), [pod("a", "10.0.0.1", **more)]) is None
+    assert launchers.launcher(instance("a"), [pod("b", "10.0.0.2"), pod("a", "10.0.0.1")]) == pod("a", "10.0.0.1")
+    assert launchers.launcher({"metadata": {}}, [pod("a")]) is None
+
+
+def test_other_networks_are_asked_of_multus() -> None:
+    machine = instance("a")
+    machine["spec"]["networks"] = [{"name": "default", "multus": {"networkName": "ns/wire"}}]
+    status = [{"name": "cluster", "default": True, "ips": ["10.0.0.1"]}, {"name": "ns/wire", "ips": ["198.51.100.7"]}]
+    attached = pod("a", "10.0.0.1")
+    attached["metadata"]["annotations"] = {launchers.NETWORK_STATUS: json.dumps(status)}
+    assert launchers.addresses(machine, launchers.slim(attached)) == {"IPv4": "198.51.100.7"}
+    machine["spec"]["networks"][0]["multus"]["networkName"] = "wire"
+    assert launchers.addresses(machine, attached) == {"IPv4": "198.51.100.7"}
+    for odd in ("{}", "[3]", "no json", json.dumps([{"name": "ns/wire"}])):
+        attached["metadata"]["annotations"] = {launchers.NETWORK_STATUS: odd}
+        assert launchers.addresses(machine, attached) == {}
+
+
+def test_without_the_right_to_read_pods_the_infra_cluster_finds_them_itself() -> None:
+    spec = infra_service(SERVICE, "ns", "demo-x", selecting=True)["spec"]
+    assert spec["selector"] == {"hypershift.openshift.io/infra-id": "demo-x", "kubevirt.io": "virt-launcher"}
+
+
 def test_the_policy_of_virt_launchers() -> None:
-    given = PolicyInput("ns", "demo-x", ["10.128.0.0/14", "172.30.0.0/16", "fd01::/48"], ["192.0.2.1", "example.com"])
+    given = PolicyInput("ns", "demo-x", ["10.128.0.0/14", "172.30.0.0/16", "fd01::/48"], [("192.0.2.1", 30080)])
     policy = virt_launcher_policy(given)
     own = {"hypershift.openshift.io/infra-id": "demo-x", "kubevirt.io": "virt-launcher"}
     assert policy["spec"]["podSelector"] == {"matchLabels": own}
-    first, node_port = policy["spec"]["egress"]
-    assert first["to"][0] == {"ipBlock": {"cidr": "0.0.0.0/0", "except": ["10.128.0.0/14", "172.30.0.0/16"]}}
-    assert first["to"][1] == {"ipBlock": {"cidr": "::/0", "except": ["fd01::/48"]}}
-    assert node_port == {"to": [{"ipBlock": {"cidr": "192.0.2.1/32"}}]}
-    text = str(first)
+    first, *dns, node_port = policy["spec"]["egress"]
+    hidden = ["10.128.0.0/14", "169.254.0.0/16", "172.30.0.0/16"]
+    assert first["to"][0] == {"ipBlock": {"cidr": "0.0.0.0/0", "except": hidden}}
+    assert first["to"][1] == {"ipBlock": {"cidr": "::/0", "except": ["fd01::/48", "fe80::/10"]}}
+    only = [{"protocol": "TCP", "port": 30080}]
+    assert node_port == {"to": [{"ipBlock": {"cidr": "192.0.2.1/32"}}], "ports": only}
+    assert all({port["port"] for port in rule["ports"]} <= {53, 1053, 5353} for rule in dns)
+    text = str(policy["spec"]["egress"])
     for peer in ("kube-dns", "openshift-dns", "openshift-ingress", "kube-apiserver", "'ignition-server'"):
         assert peer in text
     outside = virt_launcher_policy(PolicyInput("ns", "demo-x", [], central=False))
     assert "kube-apiserver" not in str(outside)
-    assert outside["spec"]["egress"][0]["to"][0] == {"ipBlock": {"cidr": "0.0.0.0/0"}}
-
-
-def test_the_api_of_the_infra_cluster_is_hidden_and_its_machine_is_not() -> None:
-    policy = virt_launcher_policy(PolicyInput("ns", "demo-x", ["10.0.0.0/8"], api_endpoints=[("192.0.2.2", 6443)]))
-    first, beside = policy["spec"]["egress"]
-    assert first["to"][0]["ipBlock"]["except"] == ["10.0.0.0/8", "192.0.2.2/32"]
-    assert beside["to"] == [{"ipBlock": {"cidr": "192.0.2.2/32"}}]
-    assert {"protocol": "TCP", "port": 1, "endPort": 6442} in beside["ports"]
-    assert {"protocol": "TCP", "port": 6444, "endPort": 65535} in beside["ports"]
+    assert outside["spec"]["egress"][0]["to"][0] == {"ipBlock": {"cidr": "0.0.0.0/0", "except": ["169.254.0.0/16"]}}
 
 
 def node(**more: Any) -> dict[str, Any]:
