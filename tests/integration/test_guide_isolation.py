@@ -71,7 +71,8 @@ async def test_unknown_networks_are_said_and_heal(own_server: ApiServer) -> None
 
         async with running_operator(own_server.kubeconfig):
             # Machines cannot be kept off networks that nobody may know, but there is a policy.
-            assert "except" not in str((await eventually(policy))["spec"]["egress"])
+            world = (await eventually(policy))["spec"]["egress"][0]["to"][0]["ipBlock"]
+            assert world == {"cidr": "0.0.0.0/0", "except": ["169.254.0.0/16"]}
             assert await eventually(lambda: verdict("False")) == "InfraClusterNetworkReadFailed"
             [event] = await eventually(events)
             assert event["type"] == "Warning"

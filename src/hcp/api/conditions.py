@@ -44,6 +44,8 @@ ETCD_SNAPSHOT_RESTORED = "EtcdSnapshotRestored"
 ETCD_ENCRYPTION_UP_TO_DATE = "EtcdDataEncryptionUpToDate"
 RESTORED_FROM_BACKUP = "HostedClusterRestoredFromBackup"
 CVO_SCALED_DOWN = "CVOScaledDown"
+# Ours, where services are published by node port: whether the addresses given for it are those of nodes.
+VALID_NODE_PORT_ADDRESSES = "ValidNodePortAddresses"
 # Ours, on NodePools too: names fields that are accepted but not acted on, so that nothing is dropped in silence.
 FIELDS_HONOURED = "AllFieldsHonoured"
 
@@ -106,6 +108,7 @@ WAITING_FOR_GRACE_PERIOD = "WaitingForGracePeriod"
 SUBOPTIMAL_MTU = "KubeVirtSuboptimalMTUDetected"
 INFRA_NETWORK_READ_FAILED = "InfraClusterNetworkReadFailed"
 INFRA_NETPOL_CREATE_FAILED = "InfraClusterNetworkPolicyCreateFailed"
+NOT_A_NODE_ADDRESS = "NotANodeAddress"
 NODES_NOT_LIVE_MIGRATABLE = "KubeVirtNodesNotLiveMigratable"
 KONNECTIVITY_PODS_NOT_FOUND = "KonnectivityAgentPodsNotFound"
 LOGS_ACCESS_FAILED = "LogsAccessFailed"

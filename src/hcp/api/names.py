@@ -42,6 +42,8 @@ LABEL_NODEPOOL = f"{GROUP}/nodePool"
 LABEL_NODEPOOL_NAME = f"{GROUP}/nodepool-name"
 LABEL_NODEPOOL_GLOBALPS = f"{GROUP}/nodepool-globalps-enabled"
 LABEL_CONTROL_PLANE_NAMESPACE = f"{GROUP}/hosted-control-plane"
+# On pods of a control plane that have to talk to the management cluster's API; all others cannot.
+LABEL_NEED_MANAGEMENT_API = f"{GROUP}/need-management-kas-access"
 LABEL_KUBEVIRT_RHCOS = f"{GROUP}/is-kubevirt-rhcos"
 LABEL_CAPI_CLUSTER_NAME = "cluster.x-k8s.io/cluster-name"
 

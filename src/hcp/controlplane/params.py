@@ -91,6 +91,10 @@ class Params:
     api_config: Mapping[str, Any] = field(default_factory=dict)
     # Where the operator runs: from there it looks after etcd.
     operator_namespace: str = names.OPERATOR_NAMESPACE
+    # Pods, services and machines of the management cluster: not for a tenant's control plane.
+    hidden_networks: tuple[str, ...] = ()
+    # Where the management API answers, for components that need it.
+    management_api: tuple[tuple[str, int], ...] = ()
 
     @property
     def replicas(self) -> int:

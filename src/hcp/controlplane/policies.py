@@ -1,4 +1,9 @@
-"""Who may talk to the pods of a hosted namespace: nobody, but for the named exceptions."""
+"""Who may talk to the pods of a hosted namespace: nobody, but for the named exceptions; and whom they may talk to.
+
+A tenant has the API server call what it likes: webhooks and conversions by URL, issuers of tokens. So the pods of a
+control plane reach the world, but of the management cluster only their own namespace and DNS. Webhooks by Service go
+through konnectivity to the guest's own nodes and need no rule here.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +12,7 @@ from typing import Any
 from hcp.api import names
 from hcp.controlplane.meta import LABEL_COMPONENT, obj
 from hcp.controlplane.params import AGENT_PORT, API_PORT, Manifest, Params
+from hcp.kubevirt import egress
 
 POLICY_GROUP = "network.openshift.io/policy-group"
 
@@ -46,4 +52,18 @@ def policies(p: Params) -> list[Manifest]:
     if p.published("Konnectivity").type in ("NodePort", "LoadBalancer"):
         agents = [{"ports": [{"port": AGENT_PORT, "protocol": "TCP"}]}]
         result.append(_policy(p, "nodeport-konnectivity-kas", api, agents))
-    return result
+    return [*result, *_egress(p, components, own)]
+
+
+def _egress(p: Params, components: dict[str, Any], own: dict[str, Any]) -> list[Manifest]:
+    """What components may call; those that carry a label of ours also the management API, and of it only that port."""
+    published = egress.routers() if any(one.type == "Route" for one in p.publishing.values()) else []
+    rules = [{"to": [own, *egress.outside(p.hidden_networks), *published]}, *egress.dns()]
+    wanting = {"matchLabels": {names.LABEL_NEED_MANAGEMENT_API: "true"}}
+    api = [egress.to_address(address, port) for address, port in p.management_api]
+    return [_outwards(p, "component-egress", components, rules), _outwards(p, "management-kas", wanting, api)]
+
+
+def _outwards(p: Params, name: str, selector: dict[str, Any], rules: list[dict[str, Any]]) -> Manifest:
+    spec: Manifest = {"podSelector": selector, "policyTypes": ["Egress"], "egress": rules}
+    return obj(p, "networking.k8s.io/v1", "NetworkPolicy", name, {"spec": spec})

@@ -15,6 +15,7 @@ from hcp.hostedcluster.releases import Releases
 from hcp.hostedcluster.strangers import Strangers
 from hcp.hostedcluster.turns import Turns
 from hcp.kube import resources as k
+from hcp.kubevirt.networks import ManagementNetworks
 from hcp.release import Release
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.controller import Controller
@@ -54,6 +55,7 @@ class HostedClusters:
         self._controller.watch(self.cache.informer(k.NODEPOOLS), _of_node_pool)
         for resource in RESYNC_KINDS:
             self._follow_all(self.cache.informer(resource))
+        ManagementNetworks(self.ctx.informers).on_change(self._everything)
         for resource in (k.ROUTES, k.SERVICES, k.DEPLOYMENTS):
             informer = self.ctx.informers.get(resource, ns=self.ctx.namespace)
             informer.add_listener(self._ignition_changed)

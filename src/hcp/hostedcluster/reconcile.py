@@ -32,6 +32,7 @@ from hcp.hostedcluster.releases import Releases, sentence
 from hcp.hostedcluster.scope import Scope
 from hcp.hostedcluster.strangers import Strangers
 from hcp.kube.resources import HOSTEDCLUSTERS, HOSTEDCONTROLPLANES, INGRESS_CONFIGS, NODES, ROUTES, STATEFULSETS
+from hcp.kubevirt.networks import ManagementNetworks
 from hcp.runtime import metrics, ownership
 from hcp.runtime.conditions import get_condition, is_true
 from hcp.runtime.context import OperatorContext
@@ -110,6 +111,7 @@ class Reconciler:
         self._releases = releases
         self._api = api
         self._care = care
+        self._networks = ManagementNetworks(ctx.informers)
 
     async def __call__(self, key: str) -> Result | None:
         cluster = self._cache.informer(HOSTEDCLUSTERS).get_key(key)
@@ -159,6 +161,8 @@ class Reconciler:
         params = replace(params, operator_namespace=self._ctx.namespace)
         if wrong := etcd_care.plan_of(params)[1]:
             seen.unacted.append(wrong)
+        networks = self._networks.now()
+        params = replace(params, hidden_networks=tuple(networks.hidden), management_api=networks.api)
         return Scope(self._ctx, self._cache, self._releases, cluster, params, now, seen)
 
     def _apps_domain(self) -> str:

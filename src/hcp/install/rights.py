@@ -39,6 +39,7 @@ def operator_rules() -> list[Object]:
         rule("batch", "jobs cronjobs", ALL),
         rule("policy", "poddisruptionbudgets", ALL),
         rule("networking.k8s.io", "networkpolicies ingresses", ALL),
+        rule("networking.k8s.io", "servicecidrs", READ),
         rule("discovery.k8s.io", "endpointslices endpointslices/restricted", ALL),
         rule("route.openshift.io", "routes routes/custom-host routes/status", ALL),
         rule("rbac.authorization.k8s.io", "roles rolebindings", ALL),

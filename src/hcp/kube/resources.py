@@ -85,6 +85,7 @@ NETWORKPOLICIES = _r("networking.k8s.io", "v1", "networkpolicies", "NetworkPolic
 INGRESSES = _r("networking.k8s.io", "v1", "ingresses", "Ingress")
 INGRESSCLASSES = _r("networking.k8s.io", "v1", "ingressclasses", "IngressClass", False)
 ENDPOINTSLICES = _r("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
+SERVICECIDRS = _r("networking.k8s.io", "v1", "servicecidrs", "ServiceCIDR", False)
 NETWORK_ATTACHMENTS = _r("k8s.cni.cncf.io", "v1", "network-attachment-definitions", "NetworkAttachmentDefinition")
 # rights
 ROLES = _r("rbac.authorization.k8s.io", "v1", "roles", "Role")

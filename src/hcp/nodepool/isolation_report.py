@@ -1,7 +1,8 @@
-"""Saying on the HostedCluster, and in the infra cluster, whether its machines are kept off the infra networks."""
+"""Saying on the HostedCluster, and in the infra cluster, what machines are kept off and let through to."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from hcp.api import conditions as c
@@ -9,8 +10,9 @@ from hcp.kube import Client
 from hcp.kube.errors import Conflict, NotFound
 from hcp.kube.resources import HOSTEDCLUSTERS
 from hcp.kubevirt.infra import Infra
+from hcp.nodepool.published import OnNodes
 from hcp.runtime import EventRecorder, Result
-from hcp.runtime.conditions import get_condition, set_condition
+from hcp.runtime.conditions import get_condition, remove_condition, set_condition
 
 Object = dict[str, Any]
 Verdict = tuple[bool, str, str]
@@ -28,15 +30,29 @@ def not_written(why: str) -> Verdict:
     return False, c.INFRA_NETPOL_CREATE_FAILED, f"The virt-launcher NetworkPolicy cannot be written there: {why}"
 
 
-async def report(client: Client, cluster: Object, infra: Infra, verdict: Verdict) -> Result | None:
-    """Set the condition when it changes; a bad turn is told in the infra namespace too, where its owner looks."""
-    good, reason, message = verdict
-    metadata, before = cluster["metadata"], (cluster.get("status") or {}).get("conditions")
-    had = get_condition(before, c.VALID_KUBEVIRT_NETPOL_RBAC) or {}
-    if (had.get("status"), had.get("reason"), had.get("message")) == (str(good), reason, message):
+def node_ports(spec: Mapping[str, Any], beside: OnNodes) -> Verdict | None:
+    """Whether all node port addresses are those of nodes; nothing for a cluster that publishes none so."""
+    strategies = [entry.get("servicePublishingStrategy") or {} for entry in spec.get("services") or []]
+    if not any(strategy.get("type") == "NodePort" for strategy in strategies):
         return None
+    if beside.problems:
+        return False, c.NOT_A_NODE_ADDRESS, "; ".join(beside.problems)
+    return True, c.AS_EXPECTED, "Node port addresses are those of nodes of the management cluster"
+
+
+async def report(client: Client, cluster: Object, verdicts: Mapping[str, Verdict | None]) -> Result | None:
+    """Set the conditions that changed; a verdict of None takes its condition away."""
+    metadata, before = cluster["metadata"], (cluster.get("status") or {}).get("conditions")
     generation = int(metadata.get("generation") or 0)
-    after = set_condition(before, c.VALID_KUBEVIRT_NETPOL_RBAC, good, reason, message, generation)
+    after = [dict(entry) for entry in before or []]
+    for kind, verdict in verdicts.items():
+        had = get_condition(before, kind)
+        if verdict is None:
+            after = remove_condition(after, kind)
+        elif _said(had) != (str(verdict[0]), *verdict[1:]):
+            after = set_condition(after, kind, *verdict, generation)
+    if after == list(before or []):
+        return None
     body = {"metadata": {"resourceVersion": metadata["resourceVersion"]}, "status": {"conditions": after}}
     try:
         await client.patch(HOSTEDCLUSTERS, metadata["name"], metadata["namespace"], body, subresource="status")
@@ -44,9 +60,20 @@ async def report(client: Client, cluster: Object, infra: Infra, verdict: Verdict
         return Result(1.0)
     except NotFound:
         return None
-    if not good:
-        about = {"name": infra.namespace, "namespace": infra.namespace}
-        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": about}
-        recorder = EventRecorder(infra.client, "hypershift-operator")
-        await recorder.event(namespace, "Warning", "InsufficientNetworkPolicyRBAC", message)
     return None
+
+
+def _said(condition: Mapping[str, Any] | None) -> tuple[Any, ...]:
+    known = condition or {}
+    return known.get("status"), known.get("reason"), known.get("message")
+
+
+async def tell_infra(cluster: Object, infra: Infra, verdict: Verdict) -> None:
+    """A bad turn is told in the infra namespace too, where its owner looks."""
+    had = get_condition((cluster.get("status") or {}).get("conditions"), c.VALID_KUBEVIRT_NETPOL_RBAC)
+    if verdict[0] or _said(had) == (str(verdict[0]), *verdict[1:]):
+        return
+    about = {"name": infra.namespace, "namespace": infra.namespace}
+    namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": about}
+    recorder = EventRecorder(infra.client, "hypershift-operator")
+    await recorder.event(namespace, "Warning", "InsufficientNetworkPolicyRBAC", verdict[2])

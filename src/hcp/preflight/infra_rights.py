@@ -58,6 +58,7 @@ NAMESPACED = (
 CLUSTER = (
     Right("config.openshift.io", ("networks", "ingresses"), ("get",), "which networks to keep machines off"),
     Right("storage.k8s.io", ("storageclasses",), ("get", "list"), "checking storage classes"),
+    Right("", ("nodes",), ("get", "list"), "which nodes to keep machines off", False),
 )
 
 

@@ -99,3 +99,21 @@ def test_nothing_but_named_traffic_reaches_a_hosted_namespace() -> None:
     assert all("from" in rule for rule in by_name["same-namespace"]["ingress"])
     node_port = params(publishing={"Konnectivity": Publishing("Konnectivity", "NodePort", "", "9.9.9.9")})
     assert "nodeport-konnectivity-kas" in {m["metadata"]["name"] for m in policies.policies(node_port)}
+
+
+def test_components_call_the_world_and_nothing_of_the_management_cluster() -> None:
+    p = params(hidden_networks=("10.128.0.0/14", "192.0.2.1/32"), management_api=(("192.0.2.1", 6443),))
+    by_name = {m["metadata"]["name"]: m["spec"] for m in policies.policies(p)}
+    everyone = by_name["component-egress"]
+    assert everyone["policyTypes"] == ["Egress"]
+    inside = everyone["egress"][0]["to"][1]["ipBlock"]["except"]
+    assert inside == ["10.128.0.0/14", "169.254.0.0/16", "192.0.2.1/32"]
+    assert "openshift-ingress" in str(everyone)  # konnectivity is published by a Route
+    balanced = {"APIServer": Publishing("APIServer", "LoadBalancer")}
+    assert "openshift-ingress" not in str(
+        [m["spec"].get("egress") for m in policies.policies(params(publishing=balanced))]
+    )
+    api = by_name["management-kas"]
+    assert api["podSelector"] == {"matchLabels": {"hypershift.openshift.io/need-management-kas-access": "true"}}
+    [only] = api["egress"]
+    assert only == {"to": [{"ipBlock": {"cidr": "192.0.2.1/32"}}], "ports": [{"protocol": "TCP", "port": 6443}]}

@@ -1,0 +1,190 @@
+"""A tenant is administrator of its cluster and has its API server call addresses of the management cluster by URL.
+
+Every target is first shown to answer a pod of the management cluster that no policy holds.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.e2e.hosted_tools import Guest
+from tests.e2e.local_tools import Cluster, eventually, hcp, namespace, server, service
+from tests.e2e.security.packets import METADATA, closed, metadata_listener
+from tests.e2e.security.world import ADDRESS, PORT, World, world
+from tests.e2e.test_hosted_control_plane import NS, available, create, guest_of
+
+NAME = "e2e-calls"
+PRIVATE = "private"
+Target = tuple[str, int]
+
+pytestmark = pytest.mark.timeout(3000)
+
+
+@pytest.fixture(scope="module")
+def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    hcp("local", "up", "--name", NAME, "--profile", "cluster")
+    try:
+        hcp("local", "push", "--name", NAME, "image-hcp", "release-1.36")
+        found = Cluster(NAME, tmp_path_factory.mktemp("calls"))
+        hcp("install", "--kubeconfig", str(found.kubeconfig), "--wait-until-available")
+        image = found.image()
+        found.apply(
+            namespace(NS), namespace(PRIVATE), server(PRIVATE, "victim", image), server(PRIVATE, "friend", image)
+        )
+        found.apply(service(PRIVATE, "victim"), metadata_listener(PRIVATE, image))
+        found.wait_pods(PRIVATE, "victim", "friend", "metadata")
+        yield found
+    finally:
+        hcp("local", "down", "--name", NAME, "--purge")
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with world(tmp_path_factory.mktemp("world")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def guest(management: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Guest:
+    folder = tmp_path_factory.mktemp("guest")
+    for name in ("mine", "other"):
+        create(management, folder, name)
+    for name in ("mine", "other"):
+        available(management, name)
+    return guest_of(management, folder, "mine")
+
+
+def pod_address(management: Cluster, ns: str, selector: str) -> str:
+    found: str = management.get("pods", "-n", ns, "-l", selector)["items"][0]["status"]["podIP"]
+    return found
+
+
+def targets(management: Cluster) -> dict[str, Target]:
+    [node] = management.get("nodes")["items"]
+    address = next(a["address"] for a in node["status"]["addresses"] if a["type"] == "InternalIP")
+    other = f"{NS}-other"
+    component = "hypershift.openshift.io/control-plane-component="
+    balancer = management.get("service", "kube-apiserver", "-n", other)["status"]["loadBalancer"]["ingress"][0]["ip"]
+    return {
+        "a pod": (pod_address(management, PRIVATE, "app=victim"), 8080),
+        "a Service": (management.get("service", "victim", "-n", PRIVATE)["spec"]["clusterIP"], 80),
+        "the management API": (address, 6443),
+        "its Service": (management.get("service", "kubernetes")["spec"]["clusterIP"], 443),
+        "a kubelet": (address, 10250),
+        "metadata": (METADATA, 80),
+        "etcd of others": (pod_address(management, other, f"{component}etcd"), 2379),
+        "the API of others": (pod_address(management, other, f"{component}kube-apiserver"), 6443),
+        "the published API of others": (balancer, 6443),
+        "the operator": (pod_address(management, "hypershift", "name=operator"), 9000),
+    }
+
+
+def webhook(url: str, ca: bytes) -> dict[str, Any]:
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "calls"},
+        "webhooks": [
+            {
+                "name": "calls.example.com",
+                "clientConfig": {"url": url, "caBundle": base64.b64encode(ca).decode()},
+                "rules": [
+                    {
+                        "apiGroups": [""],
+                        "apiVersions": ["v1"],
+                        "operations": ["CREATE"],
+                        "resources": ["configmaps"],
+                        "scope": "Namespaced",
+                    }
+                ],
+                "namespaceSelector": {"matchLabels": {"calls": "yes"}},
+                "admissionReviewVersions": ["v1"],
+                "sideEffects": "None",
+                "failurePolicy": "Fail",
+                "timeoutSeconds": 3,
+            }
+        ],
+    }
+
+
+def call(guest: Guest, url: str, ca: bytes) -> str:
+    """What the API server says after it was made to call a URL; empty when the call was answered well."""
+    guest.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(webhook(url, ca)))
+    made = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "call-", "namespace": "calls"}}
+
+    def asked() -> str | None:
+        """A webhook is known a moment after it was made: until then nothing is called."""
+        try:
+            guest.kubectl("create", "-f", "-", stdin=yaml.safe_dump(made))
+        except AssertionError as error:
+            return str(error) if "calls.example.com" in str(error) and url in str(error) else None
+        return ""
+
+    [said] = eventually(lambda: [answer for answer in (asked(),) if answer is not None], f"a call of {url}")
+    return str(said)
+
+
+def test_targets_in_the_management_cluster_are_not_reached(management: Cluster, guest: Guest, outside: World) -> None:
+    labels = {"metadata": {"name": "calls", "labels": {"calls": "yes"}}}
+    guest.kubectl("apply", "-f", "-", stdin=yaml.safe_dump({**namespace("calls"), **labels}))
+    for what, (host, port) in targets(management).items():
+        # The operator's namespace lets nobody in, which is another border.
+        if what not in ("the operator", "etcd of others"):
+            assert not closed(management, PRIVATE, "friend", host, port), f"{what} does not answer at all"
+        url = f"https://{host}:{port}/"
+        said = eventually(functools.partial(call, guest, url, outside.ca_pem), f"the webhook for {what}")
+        assert any(word in said for word in ("refused", "timeout", "deadline", "unreachable")), f"{what}: {said}"
+        assert "x509" not in said and "HTTP response" not in said, f"{what}: {said}"
+
+
+def test_a_webhook_outside_is_called(guest: Guest, outside: World) -> None:
+    url = f"https://{ADDRESS}:{PORT}/"
+    eventually(lambda: call(guest, url, outside.ca_pem) == "" and outside.calls > 0, "a call to the world", 60)
+    guest.kubectl("delete", "validatingwebhookconfiguration", "calls")
+
+
+def test_a_conversion_by_url_does_not_reach_the_management_cluster(
+    management: Cluster, guest: Guest, outside: World, tmp_path: Path
+) -> None:
+    host = pod_address(management, PRIVATE, "app=victim")
+    url = f"https://{host}:8080/"
+    versions = [
+        {
+            "name": name,
+            "served": True,
+            "storage": name == "v1",
+            "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+        }
+        for name in ("v1", "v2")
+    ]
+    kind = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "things.calls.example.com"},
+        "spec": {
+            "group": "calls.example.com",
+            "scope": "Namespaced",
+            "names": {"plural": "things", "singular": "thing", "kind": "Thing"},
+            "versions": versions,
+            "conversion": {
+                "strategy": "Webhook",
+                "webhook": {
+                    "conversionReviewVersions": ["v1"],
+                    "clientConfig": {"url": url, "caBundle": base64.b64encode(outside.ca_pem).decode()},
+                },
+            },
+        },
+    }
+    thing = {"apiVersion": "calls.example.com/v1", "kind": "Thing", "metadata": {"name": "one", "namespace": "default"}}
+    guest.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(kind))
+    eventually(lambda: guest.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(thing)), "a thing")
+    with pytest.raises(AssertionError) as said:
+        guest.kubectl("get", "things.v2.calls.example.com", "one")
+    assert url in str(said.value), said.value
+    assert any(word in str(said.value) for word in ("refused", "timeout", "deadline")), said.value

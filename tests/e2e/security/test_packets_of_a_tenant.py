@@ -1,0 +1,256 @@
+"""What a tenant's packets reach, from a pod of its cluster and from its machine itself, with real virtual machines.
+
+Every target is first shown to answer a pod of the management cluster that no policy holds (or, where a target lets
+nobody in, to answer itself), then tried from inside the tenant's cluster. Each test builds on the one before.
+"""
+
+from __future__ import annotations
+
+import base64
+import http.server
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from tests.e2e.hosted_tools import Guest
+from tests.e2e.local_tools import Cluster, eventually, hcp, namespace, server
+from tests.e2e.security import packets
+from tests.e2e.security.world import ADDRESS, PORT, WEBHOOK, World, webhook_pem, world
+
+from hcp import pki
+
+NAME = "e2e-packets"
+PRIVATE = "private"
+TENANT, OTHER = "tenant", "other"
+ATTACKERS = ("inside", "beside")
+COMPONENT = "hypershift.openshift.io/control-plane-component"
+
+pytestmark = pytest.mark.timeout(5400)
+
+
+@dataclass(frozen=True)
+class Target:
+    """An address; `lets_in` is whether pods of the management cluster are let in there."""
+
+    host: str
+    port: int
+    lets_in: bool = True
+
+
+@pytest.fixture(scope="module")
+def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("packets")
+    hcp("local", "up", "--name", NAME, "--profile", "kubevirt")
+    try:
+        hcp("local", "push", "--name", NAME, "image-hcp", "release-1.36")
+        found = Cluster(NAME, folder)
+        access = ("--kubeconfig", str(found.kubeconfig))
+        hcp("install", *access, "--wait-until-available")
+        image = found.image()
+        found.apply(namespace(PRIVATE), *(server(PRIVATE, name, image) for name in ("victim", "friend")))
+        found.apply(packets.metadata_listener(PRIVATE, image))
+        found.wait_pods(PRIVATE, "victim", "friend", "metadata")
+        secret = folder / "pull-secret.json"
+        secret.write_text('{"auths": {}}')
+        for name in (TENANT, OTHER):
+            hcp(
+                *("create", "cluster", "kubevirt", "--name", name, "--pull-secret", str(secret), *access),
+                *("--node-pool-replicas", "1", "--memory", "2Gi", "--cores", "1", "--root-volume-size", "16"),
+                *("--control-plane-availability-policy", "SingleReplica"),
+            )
+        for name in (TENANT, OTHER):
+            hcp("wait", "nodepool", name, "--timeout", "25m", *access)
+        yield found
+    finally:
+        hcp("local", "down", "--name", NAME, "--purge")
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
+    with world(tmp_path_factory.mktemp("world")) as found:
+        yield found
+
+
+@pytest.fixture(scope="module")
+def guest(management: Cluster) -> Guest:
+    """The tenant's cluster with two attackers: a pod, and a pod that is the machine itself as far as networks go."""
+    path = management.kubeconfig.with_name("tenant.kubeconfig")
+    path.write_text(hcp("create", "kubeconfig", "--name", TENANT, "--kubeconfig", str(management.kubeconfig)).stdout)
+    found = Guest(management, path)
+    image = management.image()
+    powers = {"securityContext": {"runAsUser": 0, "privileged": True}}
+    inside = server("default", "inside", image, container=powers)
+    beside = server("default", "beside", image, container=powers, hostNetwork=True)
+    found.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all([inside, beside]))
+    for name in ATTACKERS:
+        found.kubectl("wait", "--for=condition=Ready", "--timeout=1200s", f"pod/{name}", seconds=1300)
+    return found
+
+
+def node_address(management: Cluster) -> str:
+    [node] = management.get("nodes")["items"]
+    found: str = next(a["address"] for a in node["status"]["addresses"] if a["type"] == "InternalIP")
+    return found
+
+
+def pod_address(management: Cluster, ns: str, selector: str) -> str:
+    items = management.get("pods", "-n", ns, "-l", selector)["items"]
+    running = [item for item in items if item["status"]["phase"] == "Running"]
+    found: str = running[0]["status"]["podIP"]
+    return found
+
+
+def targets(management: Cluster) -> dict[str, Target]:
+    node, mine, other = node_address(management), f"clusters-{TENANT}", f"clusters-{OTHER}"
+    balancer = management.get("service", "kube-apiserver", "-n", other)["status"]["loadBalancer"]["ingress"][0]["ip"]
+    return {
+        "management API": Target(node, 6443),
+        "management API by its Service": Target(management.get("service", "kubernetes")["spec"]["clusterIP"], 443),
+        "management API by a free load balancer address": Target(f"{node.rpartition('.')[0]}.126", 6443, lets_in=False),
+        "kubelet of the management node": Target(node, 10250),
+        "a pod": Target(pod_address(management, PRIVATE, "app=victim"), 8080),
+        "own etcd": Target(pod_address(management, mine, f"{COMPONENT}=etcd"), 2379, lets_in=False),
+        "etcd of others": Target(pod_address(management, other, f"{COMPONENT}=etcd"), 2379, lets_in=False),
+        "API of others": Target(pod_address(management, other, f"{COMPONENT}=kube-apiserver"), 6443),
+        "published API of others": Target(balancer, 6443),
+        "machine of others": Target(pod_address(management, other, "kubevirt.io=virt-launcher"), 10250),
+        "virt-handler": Target(pod_address(management, "kubevirt", "kubevirt.io=virt-handler"), 8443),
+        "virt-api": Target(pod_address(management, "kubevirt", "kubevirt.io=virt-api"), 8443),
+        "operator": Target(pod_address(management, "hypershift", "name=operator"), 9000, lets_in=False),
+        "Cluster API": Target(pod_address(management, "hypershift", "app=cluster-api"), 9440, lets_in=False),
+        "metadata": Target(packets.METADATA, 80),
+    }
+
+
+def test_nothing_of_the_management_cluster_or_of_others_answers(management: Cluster, guest: Guest) -> None:
+    wrong = []
+    for what, target in targets(management).items():
+        if target.lets_in and packets.closed(management, PRIVATE, "friend", target.host, target.port):
+            wrong.append(f"{what} at {target.host}:{target.port} does not answer at all")
+        for attacker in ATTACKERS:
+            if not packets.closed(guest, "default", attacker, target.host, target.port):
+                wrong.append(f"{what} at {target.host}:{target.port} answers {attacker}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_targets_that_let_nobody_in_do_answer_without_policies(management: Cluster) -> None:
+    """Else the test before could pass because nothing listens there."""
+    node = "the node itself, which no policy holds"
+    for what, target in targets(management).items():
+        if not target.lets_in and "free load balancer" not in what:
+            assert not packets.closed(management, PRIVATE, "metadata", target.host, target.port), f"{what} from {node}"
+
+
+def test_the_machine_under_the_cluster_does_not_answer(management: Cluster, guest: Guest) -> None:
+    machine = f"{node_address(management).rpartition('.')[0]}.1"
+    listener = http.server.ThreadingHTTPServer((machine, 0), http.server.SimpleHTTPRequestHandler)
+    threading.Thread(target=listener.serve_forever, daemon=True).start()
+    port = int(listener.server_address[1])
+    try:
+        assert not packets.closed_here(machine, port)
+        for attacker in ATTACKERS:
+            assert packets.closed(guest, "default", attacker, machine, port)
+    finally:
+        listener.shutdown()
+        listener.server_close()
+
+
+def test_the_registry_is_read_and_not_written(management: Cluster, guest: Guest) -> None:
+    registry, upload = "https://registry.hcp.test:5000", "/v2/hcp/hcp/blobs/uploads/"
+    for attacker in ATTACKERS:
+        assert packets.ask_from(guest, "default", attacker, f"{registry}/v2/") == "200"
+        assert packets.ask_from(guest, "default", attacker, f"{registry}{upload}", "POST") == "405"
+
+
+def test_what_a_tenant_needs_is_there(guest: Guest, outside: World) -> None:
+    own = yaml.safe_load(guest.kubeconfig.read_text())["clusters"][0]["cluster"]["server"]
+    host, _, port = own.removeprefix("https://").rpartition(":")
+    for attacker in ATTACKERS:
+        assert not packets.closed(guest, "default", attacker, host, int(port))
+        assert not packets.closed(guest, "default", attacker, ADDRESS, PORT)
+
+
+def test_another_source_address_leads_nowhere(management: Cluster, guest: Guest) -> None:
+    victim = pod_address(management, PRIVATE, "app=victim")
+    friend = pod_address(management, PRIVATE, "app=friend")
+    link = packets.default_link(guest, "default", "beside")
+    with packets.heard(management, PRIVATE, "victim", 9000) as ears:
+        for source, word in ((friend, "friendly"), (f"{victim.rsplit('.', 2)[0]}.251.251", "stolen")):
+            packets.take_address(guest, "default", "beside", source, link)
+            packets.datagram(guest, "default", "beside", (victim, 9000), word, source=source)
+            packets.claim_by_arp(guest, "default", "beside", source, link)
+        packets.datagram(management, PRIVATE, "friend", (victim, 9000), "last")
+        eventually(lambda: "last" in ears(), "a datagram of the friend whose address was taken")
+        assert ears() == {"last"}
+    assert management.ask(PRIVATE, "victim", f"http://{friend}:8080") == "I am friend"
+
+
+def test_nobody_is_on_the_same_wire(management: Cluster, guest: Guest) -> None:
+    """Root in the machine asks all link-local neighbours; only what belongs to its own pod may answer."""
+    answered = packets.neighbours(guest, "default", "beside", packets.default_link(guest, "default", "beside"))
+    ns = f"clusters-{TENANT}"
+    [launcher] = management.get("pods", "-n", ns, "-l", "kubevirt.io=virt-launcher")["items"]
+    own = packets.link_locals(management, ns, launcher["metadata"]["name"])
+    own |= packets.link_locals(guest, "default", "beside")
+    others = packets.link_locals(management, PRIVATE, "victim") | packets.link_locals(management, PRIVATE, "friend")
+    assert others and not others & own
+    assert answered <= own, answered
+
+
+def test_a_webhook_by_service_is_called_through_konnectivity(guest: Guest, management: Cluster, tmp_path: Path) -> None:
+    ca = pki.new_ca("webhooks")
+    pem = webhook_pem(ca, dns=("hook.default.svc",))
+    secret = {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {"name": "hook", "namespace": "default"},
+        "data": {"tls.pem": base64.b64encode(pem).decode()},
+    }
+    pod = server("default", "hook", management.image(), volumes=[{"name": "tls", "secret": {"secretName": "hook"}}])
+    container = pod["spec"]["containers"][0]
+    container["command"] = ["python3", "-c", WEBHOOK, "/tls/tls.pem", "8080"]
+    container["volumeMounts"] = [{"name": "tls", "mountPath": "/tls"}]
+    port = {"port": 443, "targetPort": 8080}
+    service = {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "hook", "namespace": "default"},
+        "spec": {"selector": {"app": "hook"}, "ports": [port]},
+    }
+    guest.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all([secret, pod, service, _hook(ca.cert_pem)]))
+    guest.kubectl("wait", "--for=condition=Ready", "--timeout=300s", "pod/hook", seconds=320)
+    config: dict[str, Any] = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"generateName": "hooked-"}}
+
+    def called() -> bool:
+        guest.kubectl("create", "-n", "default", "-f", "-", stdin=yaml.safe_dump(config))
+        return "called" in guest.kubectl("logs", "hook")
+
+    eventually(called, "a call through konnectivity", 120)
+
+
+def _hook(ca: bytes) -> dict[str, Any]:
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["configmaps"]}
+    return {
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": "ValidatingWebhookConfiguration",
+        "metadata": {"name": "hook"},
+        "webhooks": [
+            {
+                "name": "hook.example.com",
+                "clientConfig": {
+                    "service": {"name": "hook", "namespace": "default"},
+                    "caBundle": base64.b64encode(ca).decode(),
+                },
+                "rules": [rule],
+                "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "default"}},
+                "admissionReviewVersions": ["v1"],
+                "sideEffects": "None",
+                "failurePolicy": "Fail",
+                "timeoutSeconds": 10,
+            }
+        ],
+    }
