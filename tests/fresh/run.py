@@ -81,8 +81,15 @@ def _in_folder(folder: Path, steps: list[Step], *, cold: bool) -> int:
         with opened(room, lambda: run_all(steps, CLONE, environment, logs, results)) as guard:
             code = wait(guard)
     if cold:
-        shutil.copytree(root / "root/.cache/hcp/logs", LOGS / "payload", dirs_exist_ok=True)
+        _keep(root / "root/.cache/hcp")
     return _verdict(code, steps)
+
+
+def _keep(cache: Path) -> None:
+    """What was said while everything was built, and when."""
+    for name in ("logs", "timeline"):
+        if (cache / name).is_dir():
+            shutil.copytree(cache / name, LOGS / "payload" / name)
 
 
 def _verdict(code: int, steps: list[Step]) -> int:

@@ -35,6 +35,8 @@ STEPS = (
     Step("demo", "make demo NODES=0"),
     Step("down", ".venv/bin/hcp local down --purge"),
     Step("smoke", "make test-smoke"),
+    Step("libraries", ".venv/bin/hcp payload check"),
+    Step("timeline", ".venv/bin/hcp payload timeline --all"),
 )
 
 
