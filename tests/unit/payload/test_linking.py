@@ -148,6 +148,14 @@ def test_an_image_holds_its_loader_and_the_c_library_too(tmp_path: Path) -> None
     assert lacking == {"libc.so.6", LOADER}
 
 
+def test_libraries_in_a_folder_of_their_own_find_each_other_but_programs_do_not(tmp_path: Path) -> None:
+    files = {"lib__private__libcore.so": elf("libshared.so"), "lib__private__libshared.so": elf()}
+    assert inspect(image(tmp_path / "good", layer_of(**files))).missing == ()
+    loader = {"lib64__ld-linux-x86-64.so.2": elf(), "lib__private__tool": elf("libshared.so", interpreter=LOADER)}
+    found = inspect(image(tmp_path / "bad", layer_of(**files, **loader))).missing
+    assert found == (Missing("lib/private/tool", "libshared.so"),)
+
+
 def test_an_official_image_is_left_alone_but_not_an_official_program(tmp_path: Path) -> None:
     demand("image", image(tmp_path / "image", layer_of(bin__tool=elf("libplugin.so.1"))), official=True)
     with pytest.raises(HcpError, match="libplugin"):

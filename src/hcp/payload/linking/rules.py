@@ -48,7 +48,11 @@ def missing_of(tree: Tree, path: str, *, whole_system: bool, ask_for: Tree | Non
     if whole_system and basename(path) in OPTIONAL:
         return
     elf = (ask_for or tree).files[path]
-    folders = [*search_folders(path, elf.search), *(FOLDERS if whole_system else ())]
+    folders = search_folders(path, elf.search)
+    if whole_system:
+        # Libraries in a folder of their own are loaded by a program that has found the folder, and its loader keeps
+        # what it has loaded: systemd's are made so.
+        folders += [*FOLDERS, *([] if elf.interpreter else [dirname(path)])]
     for library in elf.needed:
         if not whole_system and library in EVERYWHERE:
             continue
