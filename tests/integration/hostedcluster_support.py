@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import gc
 import hashlib
 import json
 import subprocess
@@ -24,6 +25,7 @@ from hcp import pki, release
 from hcp.kube import Client, Resource
 from hcp.kube import resources as k
 from hcp.kube.errors import NotFound
+from hcp.kube.transport import Transport
 from hcp.oci.writer import ImageConfig, Layer, write_image
 
 Object = dict[str, Any]
@@ -256,6 +258,11 @@ async def condition(client: Client, name: str, kind: str) -> Object:
         return {}
     conditions = (live.get("status") or {}).get("conditions") or []
     return next((c for c in conditions if c["type"] == kind), {})
+
+
+def open_sessions() -> int:
+    """Connection pools of this process to API servers."""
+    return sum(isinstance(o, Transport) and o.connected for o in gc.get_objects())
 
 
 class OperatorProcess:

@@ -120,7 +120,7 @@ async def test_a_cluster_comes_up_stays_still_and_goes_away(
     admin: Client, operator: Callable[[], Running], image: str, registry: Registry, tmp_path: Path, bin_dir: Path
 ) -> None:
     running = operator()
-    port, ns = free_port(), "clusters-whole"
+    port, ns, before = free_port(), "clusters-whole", s.open_sessions() + 1  # the operator's own comes later
     networking = {
         "networkType": "OVNKubernetes",
         "clusterNetwork": [{"cidr": "10.132.0.0/14"}],
@@ -199,6 +199,11 @@ async def test_a_cluster_comes_up_stays_still_and_goes_away(
         hosted.stop()
     await admin.delete(k.HOSTEDCLUSTERS, "whole", "clusters")
     await s.eventually("all is gone", lambda: gone(admin, "whole"))
+
+    async def closed() -> bool:
+        return s.open_sessions() <= before
+
+    await s.eventually("nothing stays open to a guest that is gone", closed)
     left = {o["metadata"]["name"] for o in await admin.list(k.SECRETS, "clusters")}
     assert not {n for n in left if "whole" in n and n != "whole-pull-secret"}
 

@@ -139,7 +139,7 @@ async def ask_for_certificate(server: ApiServer, client: Client, request: str, n
     body = {
         "apiVersion": "certificates.k8s.io/v1",
         "kind": "CertificateSigningRequest",
-        "metadata": {"name": request},
+        "metadata": {"name": request, "labels": {"asked": "by-a-node"}, "annotations": {"note": "kept"}},
         "spec": spec,
     }
     async with Client(load_config(path)) as node_client:
@@ -147,7 +147,11 @@ async def ask_for_certificate(server: ApiServer, client: Client, request: str, n
 
     async def answered() -> str:
         found = await client.get(r.CSRS, request)
-        return str(found["status"]["conditions"][0]["type"])
+        verdict = str(found["status"]["conditions"][0]["type"])
+        # What others wrote on the request is not lost by our answer.
+        assert found["metadata"]["labels"] == {"asked": "by-a-node"}
+        assert found["metadata"]["annotations"] == {"note": "kept"}
+        return verdict
 
     return await eventually(answered)
 

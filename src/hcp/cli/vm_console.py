@@ -107,7 +107,7 @@ async def infra_of(call: Call, cluster: dict[str, Any], infras: InfraClients) ->
     hosted = control_plane_namespace(metadata["namespace"], metadata["name"])
     given = credentials(cluster["spec"].get("platform") or {})
     if given and call.text("infra-kubeconfig"):
-        own = Client(load_config(call.text("infra-kubeconfig")))
+        own = infras.keep(hosted, Client(load_config(call.text("infra-kubeconfig"))))
         return Infra(own, given.get("infraNamespace") or hosted, external=True)
     return await infras.get(hosted, given)
 

@@ -72,6 +72,10 @@ class HostedApi:
     async def close(self) -> None:
         await self._published.close()
 
+    async def close_client(self, hosted_ns: str) -> None:
+        """Nothing asks at the published address of a cluster that is gone."""
+        await self._published.forget(hosted_ns)
+
     def state(self, key: str) -> State:
         return self._states.setdefault(key, State())
 

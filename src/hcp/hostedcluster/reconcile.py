@@ -298,9 +298,10 @@ class Reconciler:
         self._forget(key)
         self._strangers.forget(key)
         claim = await ownership.look(self._ctx.client, cluster)
-        if not claim.foreign:
-            await self._ctx.guests.forget(hosted)
         result = await deletion.delete(self._ctx.client, self._cache, cluster, claim, now)
         if result is None:
+            if not claim.foreign:
+                await self._ctx.guests.forget(hosted)
+                await self._api.close_client(hosted)
             TIME_TO_AVAILABLE.remove(namespace=meta["namespace"], name=meta["name"])
         return result

@@ -47,6 +47,7 @@ class Transport:
         self._session: aiohttp.ClientSession | None = None
         self._session_context: ssl.SSLContext | None = None
         self._retired: list[aiohttp.ClientSession] = []
+        self._closed = False
         self._slots = asyncio.Semaphore(MAX_IN_FLIGHT)
 
     async def __aenter__(self) -> Self:
@@ -56,10 +57,17 @@ class Transport:
         await self.close()
 
     async def close(self) -> None:
+        """For good: whoever still follows something here is told so, and opens no connections that nobody closes."""
+        self._closed = True
         sessions = [*self._retired, *([self._session] if self._session is not None else [])]
         self._retired, self._session = [], None
         for session in sessions:
             await session.close()
+
+    @property
+    def connected(self) -> bool:
+        """Whether it holds a pool of connections that has to be closed."""
+        return self._session is not None
 
     async def json(
         self,
@@ -265,6 +273,8 @@ class Transport:
         what is under way and is closed with us.
         """
         context = await self._credentials.ssl_context() if self.config.server.startswith("https") else None
+        if self._closed:
+            raise errors.unreachable(self.config.server, "the client was closed")
         if self._session is None or self._session_context is not context:
             if self._session is not None:
                 self._retired.append(self._session)

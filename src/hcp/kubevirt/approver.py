@@ -8,7 +8,7 @@ from typing import Any
 
 from hcp.api.names import ANNOTATION_NODEPOOL, LABEL_CAPI_CLUSTER_NAME
 from hcp.kube.errors import NotFound
-from hcp.kube.resources import VIRTUALMACHINES
+from hcp.kube.resources import CSRS, VIRTUALMACHINES
 from hcp.kubevirt.csr import MachineFacts, Verdict, addresses_of, approval, concerns_us, judge, node_name
 from hcp.kubevirt.session import Session
 from hcp.runtime import Informer, is_true
@@ -66,15 +66,11 @@ async def answer(session: Session, machines: Informer, pools: Informer, name: st
     if verdict.approve is None:
         return verdict
     conditions = [*((request.get("status") or {}).get("conditions") or []), approval(verdict, now())]
-    body = {
-        "apiVersion": "certificates.k8s.io/v1",
-        "kind": "CertificateSigningRequest",
-        "metadata": {"name": name, "resourceVersion": request["metadata"]["resourceVersion"]},
-        "spec": request["spec"],
-        "status": {**(request.get("status") or {}), "conditions": conditions},
-    }
+    # A patch: the server takes the metadata of a whole object too, and one without labels would lose the request's.
+    version = request["metadata"]["resourceVersion"]
+    body = {"metadata": {"resourceVersion": version}, "status": {"conditions": conditions}}
     try:
-        await session.guest.replace(body, subresource="approval")
+        await session.guest.patch(CSRS, name, None, body, subresource="approval")
     except NotFound:
         return None
     return verdict

@@ -16,7 +16,7 @@ from hcp.kubevirt.nodes import node_patch
 from hcp.kubevirt.session import InfraCaches, Session
 from hcp.runtime import Controller, Informer, Result, is_true
 from hcp.runtime.context import OperatorContext
-from hcp.runtime.ownership import belongs, cluster_of
+from hcp.runtime.ownership import belongs, cluster_of, mark
 from hcp.runtime.store import key_of
 
 log = logging.getLogger(__name__)
@@ -68,6 +68,8 @@ class Cloud:
         hosted = control_plane_namespace(namespace, name)
         if cluster is None or not self._has_pools(namespace, name):
             await self._drop(hosted, key)
+            if cluster is None and mark(self._namespaces.get(hosted))[0] in ("", key):
+                await self._infras.forget(hosted)
             return None
         if not belongs(self._namespaces.get(hosted), cluster):
             await self._drop(hosted, key)

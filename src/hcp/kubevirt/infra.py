@@ -61,6 +61,11 @@ class InfraClients:
             namespace = given.get("infraNamespace") or hosted_namespace
             return Infra(self._clients[hosted_namespace][1], namespace, external=True)
 
+    def keep(self, hosted_namespace: str, client: Client) -> Client:
+        """A client that somebody made in place of ours, closed with the others."""
+        self._clients[hosted_namespace] = ("", client)
+        return client
+
     async def forget(self, hosted_namespace: str) -> None:
         """Close the client of a hosted cluster that goes away."""
         async with self._lock:
