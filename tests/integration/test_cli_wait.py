@@ -68,6 +68,28 @@ async def test_each_piece_is_shown_when_it_changes(hcp_cli: Runner, client: Clie
     assert err.splitlines()[-1] == "control plane available; node pool demo: 2 of 2 nodes"
 
 
+async def test_what_waiting_does_not_heal_is_said_once_with_what_to_do(
+    hcp_cli: Runner, client: Client, namespace: str
+) -> None:
+    hcp_cli.create("demo", namespace)
+    waiting = Waiting(hcp_cli.start("wait", "nodepool", "demo", "-n", namespace, "--timeout", "120s"))
+    await waiting.line_with("0 of 2 nodes")
+    dump = "\n".join(
+        f"Machine demo-{name}: VMNotReady: 0/1 nodes are available: 1 Insufficient memory. preemption: {'x' * 200}"
+        for name in ("a", "b")
+    )
+    item = condition("AllMachinesReady", "False", "VMNotReady", f"2 of 2 machines are not ready\n{dump}")
+    await client.patch(NODEPOOLS, "demo", namespace, {"status": {"conditions": [item]}}, subresource="status")
+    assert await waiting.line() == "node pool demo: 0 of 2 nodes (2 no room for it)"
+    wrong = await waiting.line()
+    assert wrong.startswith("Wrong: machine demo-a: no room for it (0/1 nodes are available: 1 Insufficient memory.")
+    assert "ask for less" in wrong
+    await make_ready(client, namespace, "demo")
+    code, err = await waiting.end()
+    assert code == 0
+    assert "Wrong" not in err
+
+
 async def test_nothing_is_asked_while_nothing_happens(hcp_cli: Runner, client: Client, namespace: str) -> None:
     hcp_cli.create("demo", namespace)
     waiting = Waiting(hcp_cli.start("wait", "cluster", "demo", "-n", namespace, "-vv", "--timeout", "8s"))

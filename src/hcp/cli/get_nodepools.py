@@ -5,6 +5,10 @@ from __future__ import annotations
 from hcp.cli.command import Arg, Call, Command, Flag
 from hcp.cli.common import ALL_NAMESPACES, CLUSTER_ACCESS, NAMESPACE, OUTPUT
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 COMMAND = Command(
     "get nodepools",
     "List node pools",
@@ -43,7 +47,6 @@ async def run(call: Call) -> int:
         )
     rows = []
     for pool in found:
-        bad = health.hindrances(pool) or health.problems(pool)
         row = [
             pool["metadata"]["name"],
             str(pool["spec"].get("clusterName") or ""),
@@ -51,7 +54,7 @@ async def run(call: Call) -> int:
             str(health.nodes(pool)[0]),
             str((pool.get("status") or {}).get("version") or ""),
             "True" if health.is_true(pool, "Ready") else "False",
-            health.explain(bad[0]) if bad else "",
+            _message(pool),
         ]
         rows.append([pool["metadata"]["namespace"], *row] if everywhere else row)
     header = ["NAME", "CLUSTER", "DESIRED NODES", "CURRENT NODES", "VERSION", "READY", "MESSAGE"]
@@ -59,3 +62,13 @@ async def run(call: Call) -> int:
     where = "anywhere" if everywhere else f"in namespace {call.text('namespace')}"
     show_objects(call.text("output"), found, header, rows, f"no node pools {where}", single=bool(call.arg("NAME")))
     return 0
+
+
+def _message(pool: dict[str, Any]) -> str:
+    """One line: what is missing, or else what is not as it should be."""
+    from hcp.cli import health, machine_words
+
+    bad = health.hindrances(pool) or health.problems(pool)
+    if not bad:
+        return ""
+    return machine_words.cut(health.explain(bad[0])) if health.pool_ready(pool) else machine_words.wait_of(pool)

@@ -144,9 +144,12 @@ def control_plane_line(cluster: Object) -> str:
     return f"{ready}; {missing[1]} waits ({why})"
 
 
-def pool_line(pool: Object) -> str:
-    line = f"node pool {pool['metadata']['name']}: {nodes(pool)[0]} of {desired(pool)} nodes"
-    if not pool_ready(pool):
-        bad = hindrances(pool)
-        line += f" ({explain(bad[0])})" if bad else " (waiting)"
-    return line
+def cluster_trouble(cluster: Object) -> str:
+    """What is wrong with a cluster that waiting does not heal, and what to do; empty when it only needs time."""
+    for item in hindrances(cluster):
+        kind, reason = str(item.get("type")), str(item.get("reason") or "")
+        wrong = kind.startswith(("Valid", "Supported")) or kind == c.PLATFORM_CREDENTIALS_FOUND
+        if wrong and item.get("status") == "False" and not reason.startswith("Waiting"):
+            name = cluster["metadata"]["name"]
+            return f"hosted cluster {name}: {explain(item)}; correct its spec, it goes on by itself"
+    return ""

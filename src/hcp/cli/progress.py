@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from hcp.cli.sight import Sight
-from hcp.cli.terminal import note
+from hcp.cli.terminal import alarm, note
 from hcp.errors import HcpError
 from hcp.kube import Client
 
@@ -38,6 +38,12 @@ class Progress:
             note(text)
         self._last = text
 
+    def alarm(self, text: str) -> None:
+        """A line that stays above the living one."""
+        if self.live:
+            sys.stderr.write("\r\x1b[K")
+        alarm(text)
+
     def close(self) -> None:
         """The living line stays as an ordinary one. Closing twice is harmless."""
         if self.live and self._last:
@@ -45,6 +51,28 @@ class Progress:
             sys.stderr.flush()
             note(self._last)
             self._last = ""
+
+
+class Steady:
+    """Lets a text through once it has stayed the same for a while: on the way up much looks wrong for a moment."""
+
+    def __init__(self, seconds: float = 5.0) -> None:
+        self._seconds = seconds
+        self._text = self._told = ""
+        self._since = 0.0
+
+    @property
+    def pending(self) -> bool:
+        return self._text not in ("", self._told)
+
+    def news(self, text: str) -> str:
+        now = time.monotonic()
+        if text != self._text:
+            self._text, self._since = text, now
+        if not self.pending or now - self._since < self._seconds:
+            return ""
+        self._told = self._text
+        return self._text
 
 
 async def wait_until(
@@ -56,11 +84,12 @@ async def wait_until(
     seconds: float,
     hint: str,
     again: str,
+    trouble: Callable[[], str] = lambda: "",
 ) -> None:
     """Follows `sights` and asks `judge` after every change until it says done. `seconds` of 0 means for ever.
 
     `late` is the sentence for when the time is up, such as "node pool a/b is not ready"; `again` says how to go on
-    after Ctrl-C. A server that is away is waited out.
+    after Ctrl-C. A server that is away is waited out. `trouble` names what waiting will not heal; it is told once.
     """
     progress = Progress()
     changed = asyncio.Event()
@@ -68,22 +97,25 @@ async def wait_until(
     for task in tasks:
         task.add_done_callback(lambda _: changed.set())
     seen = text = "nothing known yet"
+    steady = Steady()
     try:
         async with asyncio.timeout(seconds or None):
             done = False
             while not done:
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(changed.wait(), TICK if progress.live else None)
+                    await asyncio.wait_for(changed.wait(), TICK if progress.live or steady.pending else None)
                 changed.clear()
                 for task in tasks:
                     if task.done():
                         task.result()
-                trouble = next((sight.trouble for sight in sights if sight.trouble is not None), None)
-                if trouble is None:
+                away = next((sight.trouble for sight in sights if sight.trouble is not None), None)
+                if away is None:
                     if not all(sight.known for sight in sights):
                         continue
                     done, seen = judge()
-                text = f"no answer from the management cluster ({trouble}); last seen: {seen}" if trouble else seen
+                    if wrong := steady.news("" if done else trouble()):
+                        progress.alarm(wrong)
+                text = f"no answer from the management cluster ({away}); last seen: {seen}" if away else seen
                 progress.show(text)
     except TimeoutError:
         raise HcpError(f"{late} after {seconds:g} s", cause=text, hint=hint, exit_code=TIMED_OUT) from None

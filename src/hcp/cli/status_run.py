@@ -6,7 +6,7 @@ import asyncio
 from typing import Any
 
 from hcp.api import names
-from hcp.cli import health
+from hcp.cli import health, machine_words
 from hcp.cli.cluster import connect
 from hcp.cli.command import Call
 from hcp.cli.kubeconfigs import find_cluster
@@ -158,5 +158,5 @@ def waiting_for(cluster: Object, pools: list[Object]) -> list[str]:
         return [f"deletion, held by {holds}"]
     if not health.is_true(cluster, "Available") or not health.rolled_out(cluster):
         found.append(health.control_plane_line(cluster))
-    found += [health.pool_line(pool) for pool in pools if not health.pool_ready(pool)]
+    found += [machine_words.pool_line(pool) for pool in pools if not health.pool_ready(pool)]
     return found

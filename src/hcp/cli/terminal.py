@@ -16,9 +16,22 @@ def warn(text: str) -> None:
     note(f"Warning: {text}")
 
 
+def alarm(text: str) -> None:
+    """Something is wrong and a person has to act: red where that can be seen."""
+    note(red(f"Wrong: {text}"))
+
+
+def red(text: str) -> str:
+    """Red on a terminal, unless colours are not wanted (https://no-color.org)."""
+    import os
+
+    colours = sys.stderr.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    return f"\x1b[31m{text}\x1b[0m" if colours else text
+
+
 def report(error: HcpError) -> None:
     """An error, once: what, why, and what to do."""
-    note(f"Error: {error}")
+    note(red(f"Error: {error}"))
     if error.hint:
         note(f"Hint: {error.hint}")
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from hcp.api import conditions, names
-from hcp.cli import health
+from hcp.cli import health, machine_words
 from hcp.cli.progress import wait_until
 from hcp.cli.sight import Sight
 from hcp.errors import HcpError
@@ -41,6 +41,12 @@ async def wait_cluster(
             image=image,
         )
 
+    def trouble() -> str:
+        found = cluster.one()
+        mine = [pool for pool in pools.objects.values() if pool["spec"].get("clusterName") == name]
+        told = [health.cluster_trouble(found) if found else "", *map(machine_words.trouble_of, mine)]
+        return next(filter(None, told), "")
+
     only = "" if with_nodes else " --control-plane"
     again = again or f"{prog} wait cluster {name} -n {namespace}{only} goes on waiting"
     await wait_until(
@@ -51,6 +57,7 @@ async def wait_cluster(
         seconds=seconds,
         hint=f"{prog} status {name} -n {namespace} shows every condition; {again}",
         again=again,
+        trouble=trouble,
     )
 
 
@@ -65,7 +72,7 @@ def cluster_progress(cluster: Object, pools: list[Object], *, with_nodes: bool, 
         done = done and health.control_plane_image(cluster) == image
     if with_nodes:
         pools = sorted(pools, key=lambda pool: str(pool["metadata"]["name"]))
-        lines += [health.pool_line(pool) for pool in pools]
+        lines += [machine_words.pool_line(pool) for pool in pools]
         done = done and all(health.pool_ready(pool) for pool in pools)
     return done, "; ".join(lines)
 
@@ -85,6 +92,7 @@ async def wait_pool(
         seconds=seconds,
         hint=f"{prog} status {cluster} -n {namespace} shows its machines and what they wait for; {again}",
         again=again,
+        trouble=lambda: machine_words.trouble_of(_still_there(pool, "node pool")),
     )
 
 
@@ -93,8 +101,8 @@ def pool_progress(pool: Object, version: str) -> tuple[bool, str]:
     done = health.pool_ready(pool) and (wanted is None or have == wanted)
     reached = str((pool.get("status") or {}).get("version") or "")
     if version and reached != version:
-        return False, f"{health.pool_line(pool)}, version {reached or 'unknown'} on the way to {version}"
-    return done, health.pool_line(pool)
+        return False, f"{machine_words.pool_line(pool)}, version {reached or 'unknown'} on the way to {version}"
+    return done, machine_words.pool_line(pool)
 
 
 async def wait_gone(
