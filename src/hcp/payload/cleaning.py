@@ -15,7 +15,7 @@ from hcp.payload.store import Store
 OLD = "artifacts of other versions"
 NAMED = "artifacts"
 FOLDERS = {"work": "unfinished builds", "go": "Go modules, compiled packages", "logs": "logs of builds"}
-NOTES = "locks and notes"
+NOTES = "locks, records of builds"
 BUILDING = "another run is building"
 
 
@@ -97,12 +97,13 @@ def _leftovers(store: Store, freed: Freed, dry: bool, everything: bool) -> None:
 
 def _last_things(store: Store, freed: Freed, dry: bool) -> None:
     """With nothing left to protect, the locks, the notes and the empty folders go as well."""
-    for folder in ("locks", "verified", "timeline"):
-        path = store.root / folder
-        if path.exists():
-            freed.note(NOTES, folder, path)
-            if not dry:
-                remove(path)
+    rest = [path for path in sorted(store.root.glob("*")) if path.name not in ("artifacts", *FOLDERS)]
+    for path in rest:
+        freed.note(NOTES, path.name, path)
+        if not dry and path.is_dir():
+            remove(path)
+        elif not dry:
+            path.unlink(missing_ok=True)
     if not dry:
         for path in [*(store.root / "artifacts").glob("*"), store.root / "artifacts", store.root]:
             with suppress(OSError):  # not ours, or filled again meanwhile

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 
 from hcp.errors import HcpError
-from hcp.payload import download, godrop, timeline
+from hcp.payload import download, estimates, godrop, timeline
 from hcp.payload.children import Children
 from hcp.payload.cleaning import human_size
 from hcp.payload.component import Component
@@ -66,7 +66,8 @@ class Engine:
         if not missing:
             return {name: self._present(name) for name in wanted}
         with self.progress:
-            self.progress.plan([component.name for component in missing])
+            names_missing = [component.name for component in missing]
+            self.progress.plan(names_missing, estimates.seconds(names_missing, self.store))
             with self.store.lock("go-modules", shared=True):
                 self._need_space()
                 make_all(missing, self._make, self._room, self._stop)

@@ -6,8 +6,19 @@ import shutil
 import sys
 import threading
 import time
+from collections.abc import Mapping
 from types import TracebackType
 from typing import TextIO
+
+
+def about(seconds: float) -> str:
+    """40 → a minute; 200 → 3 min; 5400 → 1.5 h. Nobody can promise more."""
+    if seconds < 15:
+        return "some seconds"
+    if seconds < 75:
+        return "a minute"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 75 else f"{seconds / 3600:.1f} h"
 
 
 def duration(seconds: float) -> str:
@@ -19,30 +30,32 @@ def duration(seconds: float) -> str:
 class Progress:
     """Shows what is being built, how many are left and how long it has taken. Safe to call from any thread."""
 
-    def __init__(self, stream: TextIO | None = None, *, live: bool | None = None, every: float = 60.0) -> None:
+    def __init__(self, stream: TextIO | None = None, *, live: bool | None = None, every: float = 300.0) -> None:
         self.stream = stream or sys.stderr
         self.live = self.stream.isatty() if live is None else live
         self.every = every  # seconds between signs of life where there is no terminal
         self._lock = threading.Lock()
         self._left: list[str] = []
+        self._takes: dict[str, float] = {}
         self._now: dict[str, tuple[str, float]] = {}
         """What is being made: name → (what it is doing, since when)."""
         self._stop: threading.Event | None = None
         self._ticker: threading.Thread | None = None
 
-    def plan(self, names: list[str]) -> None:
-        """These components have to be made, in this order."""
+    def plan(self, names: list[str], takes: Mapping[str, float] | None = None) -> None:
+        """These components have to be made, in this order; `takes` says about how many seconds each needs."""
         with self._lock:
-            self._left = list(names)
+            self._left, self._takes = list(names), dict(takes or {})
+            time_left = self._time_left()
         if names:
-            self.line(f"To make: {len(names)} ({', '.join(names)})")
+            self.line(f"To make: {len(names)}{time_left} ({', '.join(names)})")
 
     def start(self, name: str, what: str) -> None:
         with self._lock:
             self._now[name] = (what, time.monotonic())
-            left = self._left_after()
+            left, time_left = self._left_after(), self._time_left()
         if not self.live:
-            self._print(f"{name}: {what} ({left} left after this)")
+            self._print(f"{name}: {what} ({left} left after this{time_left})")
         else:
             self._draw()
 
@@ -64,6 +77,14 @@ class Progress:
     def _left_after(self) -> int:
         """How many have not even begun."""
         return len([name for name in self._left if name not in self._now])
+
+    def _time_left(self) -> str:
+        """In words, for what is being made and what has not begun."""
+        now, total = time.monotonic(), 0.0
+        for name in self._left:
+            spent = now - self._now[name][1] if name in self._now else 0.0
+            total += max(self._takes.get(name, 0.0) - spent, 0.0)
+        return f", about {about(total)} to go" if self._takes else ""
 
     def line(self, text: str) -> None:
         """One line that stays."""
@@ -104,7 +125,7 @@ class Progress:
                 return
             now = time.monotonic()
             parts = [f"{name}: {what} {duration(now - began)}" for name, (what, began) in self._now.items()]
-            text = f"[{self._left_after()} left] {' | '.join(parts)}"
+            text = f"[{self._left_after()} left{self._time_left()}] {' | '.join(parts)}"
             width = shutil.get_terminal_size().columns - 1
             self.stream.write("\r\x1b[K" + text[:width])
             self.stream.flush()

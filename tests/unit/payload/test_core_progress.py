@@ -16,8 +16,8 @@ def test_plain_lines_say_what_how_and_how_many_are_left(workshop: Workshop) -> N
     workshop.add("two", deps=("one",))
     workshop.engine().ensure(["two"])
     lines = workshop.lines()
-    assert lines[0] == "To make: 2 (one, two)"
-    assert lines[1] == "one: version 1.0 is built (1 left after this)"
+    assert lines[0] == "To make: 2, about a minute to go (one, two)"
+    assert lines[1] == "one: version 1.0 is built (1 left after this, about a minute to go)"
     assert lines[2].startswith("one: built in ")
     assert lines[2].endswith(", 1 left")
     assert lines[-1].endswith(", 0 left")
@@ -44,6 +44,19 @@ def test_a_terminal_gets_one_live_line() -> None:
     assert text.endswith("\r\x1b[K"), "the live line is wiped at the end"
     stays = [piece for piece in text.split("\n") if "left" in piece]
     assert any(piece.endswith("one: built with Go in 0s, 1 left") for piece in stays)
+
+
+def test_the_time_that_is_left_shrinks_with_what_is_done() -> None:
+    screen = io.StringIO()
+    with Progress(screen, live=False) as progress:
+        progress.plan(["one", "two"], {"one": 600.0, "two": 300.0})
+        progress.start("one", "built")
+        progress.done("one", "built")
+        progress.start("two", "built")
+    lines = screen.getvalue().splitlines()
+    assert lines[0] == "To make: 2, about 15 min to go (one, two)"
+    assert lines[1] == "one: built (1 left after this, about 15 min to go)"
+    assert lines[3] == "two: built (0 left after this, about 5 min to go)"
 
 
 def test_durations() -> None:

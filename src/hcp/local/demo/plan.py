@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from hcp.local.parts import API, IMAGES, NODE
 from hcp.payload.registry import default_registry
 
 # The release first: its node disk is put together while the operator's parts are compiled.
@@ -30,6 +31,10 @@ class Step:
     """Wait for the background build before this step."""
     known: Sequence[str] = ()
     """A command that succeeds where an earlier run did this step already."""
+    typical: float = 2.0
+    """Seconds it takes on two cores when all its parts are there."""
+    parts: Sequence[str] = ()
+    """Components that are made first where they are missing."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +64,17 @@ class Tour:
 
 def background(tour: Tour) -> list[str]:
     """Built while a person already uses the first steps."""
-    images = [name for name in default_registry().names() if name.startswith(MACHINE_IMAGES)]
-    return ["payload", "build", "kubevirt", "cdi", *images, *_download(tour)]
+    return ["payload", "build", *machine_parts(), *_download(tour)]
+
+
+def machine_parts() -> list[str]:
+    """What virtual machines need on the management cluster."""
+    return ["kubevirt", "cdi", *(name for name in default_registry().names() if name.startswith(MACHINE_IMAGES))]
+
+
+def steps(tour: Tour) -> list[Step]:
+    """All of the tour, in order."""
+    return [*control_plane(tour), *(machines(tour) if tour.nodes else [])]
 
 
 def control_plane(tour: Tour) -> list[Step]:
@@ -70,13 +84,17 @@ def control_plane(tour: Tour) -> list[Step]:
             "A management cluster",
             ["local", "up", "--name", tour.name, *_first_profile(tour), *_download(tour)],
             f"kubectl --kubeconfig {tour.management} get pods -A",
+            typical=20,
+            parts=(*API, *NODE, *IMAGES),
         ),
         Step("Its kubeconfig", ["local", "kubeconfig", "--name", tour.name], save=tour.management),
         Step(
             "The operator's image and a release in its registry",
             ["local", "push", "--name", tour.name, *CONTROL_PLANE_PARTS],
+            typical=20,
+            parts=CONTROL_PLANE_PARTS,
         ),
-        Step("The operator", ["install", *kubeconfig, "--wait-until-available"]),
+        Step("The operator", ["install", *kubeconfig, "--wait-until-available"], typical=20),
         Step(
             "A hosted cluster",
             [
@@ -87,7 +105,9 @@ def control_plane(tour: Tour) -> list[Step]:
             # The pool is written last: with it the whole step was done, and its nodes are not taken away again.
             known=["get", "nodepools", tour.cluster, "--cluster-name", tour.cluster, *kubeconfig],
         ),
-        Step("Its control plane answers", ["wait", "cluster", tour.cluster, *kubeconfig, "--control-plane"]),
+        Step(
+            "Its control plane answers", ["wait", "cluster", tour.cluster, *kubeconfig, "--control-plane"], typical=15
+        ),
         Step(
             "Its kubeconfig",
             ["create", "kubeconfig", "--name", tour.cluster, *kubeconfig],
@@ -104,6 +124,8 @@ def machines(tour: Tour) -> list[Step]:
             "KubeVirt and CDI on the management cluster",
             ["local", "up", "--name", tour.name, "--profile", "kubevirt", *_download(tour)],
             needs_build=True,
+            typical=140,
+            parts=machine_parts(),
         ),
         Step(
             f"{tour.nodes} virtual machines as nodes",
@@ -113,6 +135,7 @@ def machines(tour: Tour) -> list[Step]:
             "The nodes are ready",
             ["wait", "nodepool", tour.cluster, *kubeconfig, "--timeout", "30m"],
             f"kubectl --kubeconfig {tour.guest} get nodes",
+            typical=90,
         ),
     ]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shlex
 import subprocess
 import sys
 import time
@@ -11,8 +12,10 @@ from pathlib import Path
 from typing import IO
 
 from hcp.errors import HcpError
-from hcp.local.demo.plan import Step, Tour, background, control_plane, machines
-from hcp.local.demo.workload import Workload
+from hcp.local.demo import farewell
+from hcp.local.demo.place import Place
+from hcp.local.demo.plan import Step, Tour, background, steps
+from hcp.local.demo.workload import Workload, first_node
 from hcp.payload import godrop, timeline
 from hcp.payload.store import Store, cache_root
 
@@ -25,32 +28,39 @@ def run(tour: Tour, say: Say) -> None:
         tour.pull_secret.write_text('{"auths": {}}\n')  # the embedded registry asks for no credentials
     laps: list[tuple[str, float]] = []
     began = time.time()
-    # What one step fetches and compiles stays for the next. Parts that are needed last use what the first steps leave
-    # idle: time in which they wait for a server, or link with one core.
-    with godrop.keeping(Store()), _building(tour, say) as build:
-        for number, step in enumerate([*control_plane(tour), *(machines(tour) if tour.nodes else [])]):
-            if step.needs_build:
-                _await_build(build, tour, say, laps)
-            _step(step, say, laps, number)
-    if tour.nodes:
-        started = time.monotonic()
-        say("\n== A web workload behind a load balancer address")
-        say(Workload(tour.guest).show())
-        laps.append(("A web workload answers", time.monotonic() - started))
+    todo = steps(tour)
+    number = 0
+    try:
+        # What one step fetches and compiles stays for the next. Parts that are needed last use what the first steps
+        # leave idle: time in which they wait for a server, or link with one core.
+        with godrop.keeping(Store()), _building(tour, say) as build:
+            for number, step in enumerate(todo):
+                if step.needs_build:
+                    _await_build(build, tour, say, laps)
+                _step(step, say, laps, Place(number, todo))
+        if tour.nodes:
+            started = time.monotonic()
+            say("\n== A web workload behind a load balancer address")
+            say(Workload(tour.guest).show())
+            laps.append(("A web workload answers", time.monotonic() - started))
+    except KeyboardInterrupt:
+        say(farewell.stopped(tour, number + 1, len(todo), todo[number].title))
+        raise
     if built := timeline.kept(cache_root(), since=began):
         say(f"\n== What was built\n{timeline.text(built)}")
-    _report(tour, laps, say)
+    say(farewell.report(tour, laps, first_node(tour.guest) if tour.nodes else ""))
 
 
 def _hcp(words: Sequence[str]) -> list[str]:
     return [sys.executable, "-m", "hcp", *words]
 
 
-def _step(step: Step, say: Say, laps: list[tuple[str, float]], number: int) -> None:
+def _step(step: Step, say: Say, laps: list[tuple[str, float]], place: Place) -> None:
     if step.known and _succeeds(step.known):
-        say(f"\n== {step.title}\nThere already, from an earlier run: hcp {' '.join(step.known)}")
+        say(f"\n== {place.heading(step)}\nThere already, from an earlier run: hcp {shlex.join(step.known)}")
         return
-    say(f"\n== {step.title}\n$ hcp {' '.join(step.command)}" + (f" > {step.save}" if step.save else ""))
+    to = f" > {shlex.quote(str(step.save))}" if step.save else ""
+    say(f"\n== {place.heading(step)}\n$ hcp {shlex.join(step.command)}{to}")
     started = time.monotonic()
     with _output(step.save) as out:
         child = subprocess.Popen(_hcp(step.command), stdout=out)
@@ -60,7 +70,7 @@ def _step(step: Step, say: Say, laps: list[tuple[str, float]], number: int) -> N
             _end(child)
     if code:
         raise HcpError(
-            f"Step {number + 1}, '{step.title}', ended with exit code {code}",
+            f"Step {place.number + 1}, '{step.title}', ended with exit code {code}",
             hint="The lines above say why. What was done stays: run `make demo` again and it continues here.",
         )
     laps.append((step.title, time.monotonic() - started))
@@ -74,8 +84,10 @@ def _succeeds(command: Sequence[str]) -> bool:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """Nothing of the tour goes on when the tour was stopped."""
-    if child.poll() is None:
+    """Nothing of the tour goes on when the tour was stopped. Ctrl-C reached it too: it may be at its last words."""
+    try:
+        child.wait(2 if isinstance(sys.exc_info()[1], KeyboardInterrupt) else 0)
+    except subprocess.TimeoutExpired:
         child.terminate()
         child.wait()
 
@@ -117,21 +129,3 @@ def _await_build(build: subprocess.Popen[bytes] | None, tour: Tour, say: Say, la
         log = (tour.folder / "build.log").read_text(errors="replace").strip().splitlines()
         raise HcpError("The parts of virtual machines could not be built", cause=" ".join(log[-3:]))
     laps.append(("Waiting for builds", time.monotonic() - started))
-
-
-def _report(tour: Tour, laps: list[tuple[str, float]], say: Say) -> None:
-    width = max(len(title) for title, _ in laps)
-    say("\n== What was done, and how long it took")
-    for title, seconds in laps:
-        say(f"  {title:<{width}}  {seconds:7.1f} s")
-    name = "" if tour.name == "default" else f" --name {tour.name}"
-    say(
-        f"""
-== What runs now
-  management cluster   hcp local status{name}
-  hosted cluster       hcp status {tour.cluster} --kubeconfig {tour.management}
-  look inside          kubectl --kubeconfig {tour.guest} get nodes,pods -A
-  more nodes           hcp scale nodepool {tour.cluster} --replicas {tour.nodes + 1} --kubeconfig {tour.management}
-  remove it            hcp destroy cluster kubevirt --name {tour.cluster} --kubeconfig {tour.management}
-  stop everything      hcp local down{name} --purge"""
-    )

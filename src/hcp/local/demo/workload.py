@@ -101,3 +101,19 @@ async def _answer(address: str) -> str:
                     return f"pod {(await response.text()).strip()}"
             except (aiohttp.ClientError, TimeoutError):
                 await asyncio.sleep(1)
+
+
+def first_node(kubeconfig: Path) -> str:
+    """The name of one node, which is its virtual machine's; empty when nobody can say it."""
+    try:
+        return asyncio.run(_first_node(kubeconfig))
+    except HcpError:
+        return ""
+
+
+async def _first_node(kubeconfig: Path) -> str:
+    from hcp.kube import Client, load_config
+    from hcp.kube import resources as r
+
+    async with Client(load_config(str(kubeconfig))) as client:
+        return min((str(node["metadata"]["name"]) for node in await client.list(r.NODES)), default="")
