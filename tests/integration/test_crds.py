@@ -67,7 +67,10 @@ async def test_every_optional_field_the_command_line_renders_is_kept(client: Cli
     }
     cluster["spec"].update(
         additionalTrustBundle={"name": "user-ca-bundle"},
-        configuration={"operatorHub": {"disableAllDefaultSources": True}, "featureGate": {"featureSet": "X"}},
+        configuration={
+            "operatorhub": {"disableAllDefaultSources": True},
+            "featureGate": {"featureSet": "TechPreviewNoUpgrade"},
+        },
         dns={"baseDomain": "lab.local"},
         imageContentSources=[{"source": "quay.io/a", "mirrors": ["m.example.com/a"]}],
         infrastructureAvailabilityPolicy="SingleReplica",
@@ -180,7 +183,7 @@ GOOD_CLUSTER: list[tuple[str, Any]] = [
     ("spec.pausedUntil", "2030-01-02T03:04:05.123+02:00"),
     ("spec.autoscaling", {"scaleDown": {"delayAfterAddSeconds": 60}, "expanders": ["LeastWaste"]}),
     ("spec.configuration.oauth.tokenConfig.accessTokenInactivityTimeout", "300s"),
-    ("spec.configuration.operatorHub", {"disableAllDefaultSources": True}),
+    ("spec.configuration.operatorhub", {"disableAllDefaultSources": True}),
     ("spec.capabilities", {"disabled": ["Ingress", "Console"], "enabled": ["Insights"]}),
     ("spec.tolerations", [{"effect": "NoSchedule", "key": "cp", "operator": "Exists"}]),
     ("spec.imageContentSources", [{"source": "quay.io/a", "mirrors": ["mirror.example/a"]}]),

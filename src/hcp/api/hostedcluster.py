@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from hcp.api import configuration as config
-from hcp.api import kubevirt, names, networking, parts, storage
+from hcp.api import autoscaling, capabilities, domains, kubevirt, names, networking, operators, parts, storage
+from hcp.api.configuration import configuration
+from hcp.api.configuration.images import image_content_sources
 from hcp.api.crd import column, condition_column, crd
 from hcp.api.schema import MAX_NAME, NAME_PATTERN, Schema, anything, array, boolean, immutable, obj, rule, string, time
 
 AVAILABILITY = ("HighlyAvailable", "SingleReplica")
-UUID_PATTERN = r"^[a-f0-9]{8}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{4}-[a-f0-9]{12}$"
+UUID_PATTERN = r"^[a-fA-F0-9]{8}-[a-fA-F0-9]{4}-[a-fA-F0-9]{4}-[a-fA-F0-9]{4}-[a-fA-F0-9]{12}$"
 DEFAULT_ISSUER = "https://kubernetes.default.svc"
 PAYLOAD_ARCHES = ("Multi", "ARM64", "AMD64", "PPC64LE", "S390X")
 
@@ -48,7 +49,7 @@ def common_fields() -> dict[str, Schema]:
         ),
         "channel": string("Channel updates are taken from.", max_len=100),
         "platform": platform(),
-        "kubeAPIServerDNSName": config.kube_apiserver_dns_name(),
+        "kubeAPIServerDNSName": domains.kube_apiserver_dns_name(),
         "controllerAvailabilityPolicy": string(
             "How many replicas the control plane has.",
             enum=AVAILABILITY,
@@ -58,9 +59,9 @@ def common_fields() -> dict[str, Schema]:
         "infrastructureAvailabilityPolicy": string(
             "How many replicas parts inside the guest have.", enum=AVAILABILITY, default="SingleReplica"
         ),
-        "dns": config.dns(),
+        "dns": domains.dns(),
         "networking": networking.networking(),
-        "autoscaling": config.autoscaling(),
+        "autoscaling": autoscaling.autoscaling(),
         "etcd": storage.etcd(),
         "services": networking.services(),
         "pullSecret": parts.local_ref("Secret with .dockerconfigjson for the release's images."),
@@ -72,10 +73,10 @@ def common_fields() -> dict[str, Schema]:
             rules=[immutable("issuerURL"), rule("self == '' || isURL(self)", "issuerURL must be a URL")],
         ),
         "serviceAccountSigningKey": parts.local_ref("Secret with `key`, a PEM private key, and perhaps `old-key.pub`."),
-        "configuration": config.configuration(),
-        "operatorConfiguration": config.operator_configuration(),
+        "configuration": configuration(),
+        "operatorConfiguration": operators.operator_configuration(),
         "auditWebhook": parts.local_ref("Secret with webhook-kubeconfig."),
-        "imageContentSources": config.image_content_sources(),
+        "imageContentSources": image_content_sources(),
         "additionalTrustBundle": parts.local_ref("ConfigMap with ca-bundle.crt; another name rolls nodes."),
         "secretEncryption": storage.secret_encryption(),
         "fips": boolean("FIPS mode on nodes.", rules=[immutable("fips")]),
@@ -86,11 +87,11 @@ def common_fields() -> dict[str, Schema]:
             default="management",
             rules=[immutable("olmCatalogPlacement")],
         ),
-        "nodeSelector": parts.labels("Nodes the control plane may run on.", 20),
+        "nodeSelector": parts.labels("Nodes the control plane may run on.", 256),
         "tolerations": parts.tolerations("Taints the control plane tolerates."),
         "labels": parts.labels("Labels put on the control plane's pods.", 20),
-        "capabilities": config.capabilities(),
-        "monitoring": config.monitoring(),
+        "capabilities": capabilities.capabilities(),
+        "monitoring": capabilities.monitoring(),
     }
 
 
@@ -102,7 +103,7 @@ def spec() -> Schema:
     }
     rules = [
         *networking.SERVICE_RULES,
-        config.MULTI_NETWORK_RULE,
+        *operators.NETWORK_RULES,
         rule(
             "!has(oldSelf.secretEncryption) || has(self.secretEncryption)",
             "secretEncryption cannot be removed once set",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hcp.api.parts import IP_PATTERN, cidr, hostname
+from hcp.api.parts import HOST_OR_IP_PATTERN, IP_PATTERN, cidr, hostname
 from hcp.api.schema import MAX_NAME, Schema, array, immutable, integer, kept, obj, rule, string
 
 SERVICES = ("APIServer", "OAuthServer", "OIDC", "Konnectivity", "Ignition", "OVNSbDb")
@@ -102,7 +102,9 @@ def services() -> Schema:
             "type": string("How the service is reached.", enum=PUBLISHING),
             "nodePort": obj(
                 {
-                    "address": string("Host or address of the nodes.", max_len=MAX_NAME),
+                    "address": string(
+                        "Host or address of the nodes.", min_len=1, max_len=MAX_NAME, pattern=HOST_OR_IP_PATTERN
+                    ),
                     "port": integer("Port; chosen when unset.", minimum=0, maximum=65535),
                 },
                 "Details of type NodePort.",

@@ -62,13 +62,22 @@ def management() -> Schema:
             },
             "Settings of Replace.",
             default={"strategy": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+            rules=[
+                rule(
+                    "!has(self.rollingUpdate) || self.strategy == 'RollingUpdate'",
+                    "rollingUpdate can only be set when strategy is RollingUpdate",
+                )
+            ],
         ),
         "inPlace": obj(
             {"maxUnavailable": int_or_string("Nodes that may change at once.", default=1)}, "Settings of InPlace."
         ),
         "autoRepair": boolean("Replaces unhealthy nodes.", default=False),
     }
-    return obj(fields, "How changes reach the nodes.")
+    in_place = rule(
+        "!has(self.inPlace) || self.upgradeType == 'InPlace'", "inPlace can only be set when upgradeType is InPlace"
+    )
+    return obj(fields, "How changes reach the nodes.", rules=[in_place])
 
 
 def spec() -> Schema:
@@ -81,14 +90,6 @@ def spec() -> Schema:
         required=("min", "max"),
         rules=[rule("self.max >= self.min", "max must be equal or greater than min")],
     )
-    taint = obj(
-        {
-            "key": string("Key of the taint.", min_len=1, max_len=317),
-            "value": string("Value of the taint.", max_len=63),
-            "effect": string("What it does.", enum=("NoSchedule", "PreferNoSchedule", "NoExecute")),
-        },
-        required=("key", "effect"),
-    )
     fields = {
         "clusterName": string(
             "The HostedCluster, in the same namespace.",
@@ -97,7 +98,7 @@ def spec() -> Schema:
             pattern=NAME_PATTERN,
             rules=[immutable("clusterName")],
         ),
-        "release": parts.release("The release of the nodes; the cluster's own when absent.", empty_ok=True),
+        "release": parts.release("The release of the nodes; the cluster's own when absent."),
         "platform": platform(),
         "replicas": integer("How many nodes; none when unset.", minimum=0),
         "autoScaling": scaling,
@@ -107,7 +108,7 @@ def spec() -> Schema:
         "nodeDrainTimeout": duration("How long pods may take to leave a node; no limit when unset or 0."),
         "nodeVolumeDetachTimeout": duration("How long volumes may take to detach; no limit when unset or 0."),
         "nodeLabels": parts.labels("Labels of the nodes.", 50),
-        "taints": array(taint, "Taints of the nodes.", max_items=50),
+        "taints": array(parts.taint(), "Taints of the nodes.", max_items=50),
         "pausedUntil": parts.paused_until(),
         "arch": string("Architecture of the nodes.", enum=ARCHES, default="amd64", rules=[immutable("arch")]),
         "osImageStream": obj(

@@ -24,6 +24,12 @@ _IPV4 = r"((25[0-5]|2[0-4][0-9]|1?[0-9]?[0-9])\.){3}(25[0-5]|2[0-4][0-9]|1?[0-9]
 _IPV6 = r"[0-9a-fA-F]{0,4}(:[0-9a-fA-F]{0,4}){2,7}(:" + _IPV4 + r")?"
 CIDR_PATTERN = rf"^({_IPV4}/([0-9]|[12][0-9]|3[0-2])|{_IPV6}/([0-9]|[1-9][0-9]|1[01][0-9]|12[0-8]))$"
 IP_PATTERN = rf"^({_IPV4}|{_IPV6})$"
+_HOST_PATTERN = r"[a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])?(\.[a-zA-Z0-9]([-a-zA-Z0-9]*[a-zA-Z0-9])?)*"
+HOST_OR_IP_PATTERN = rf"^({_IPV4}|{_IPV6}|{_HOST_PATTERN})$"
+# As they stand inside a CEL rule, where a backslash is written twice.
+_DOMAIN = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*"
+LABEL_KEY = rf"^({_DOMAIN}/)?[A-Za-z0-9]([-A-Za-z0-9_.]{{0,61}}[A-Za-z0-9])?$"
+LABEL_VALUE = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
 
 
 def cidr(doc: str = "") -> Schema:
@@ -48,14 +54,14 @@ def key_ref(doc: str, *, rules: Iterable[Rule] = ()) -> Schema:
     return obj(fields, doc, required=("name", "key"), rules=rules)
 
 
-def release(doc: str, *, empty_ok: bool = False) -> Schema:
+def release(doc: str) -> Schema:
     image = string(
         "Pull specification of a release image.",
-        min_len=None if empty_ok else 1,
+        min_len=1,
         max_len=MAX_NAME,
-        rules=[rule(r"self == '' || self.matches('^[^\\s]+$')", "image must be a pull specification without spaces")],
+        rules=[rule(r"self.matches('^\\w\\S+$')", "image must be a pull specification without spaces")],
     )
-    return obj({"image": image}, doc, required=() if empty_ok else ("image",))
+    return obj({"image": image}, doc, required=("image",))
 
 
 def paused_until() -> Schema:
@@ -85,6 +91,24 @@ def tolerations(doc: str) -> Schema:
 
 def labels(doc: str, limit: int) -> Schema:
     return mapping(string(max_len=317), doc, max_props=limit)
+
+
+def taint() -> Schema:
+    fields = {
+        "key": string(
+            "Key of the taint.",
+            min_len=1,
+            max_len=MAX_NAME,
+            rules=[rule(f"self.matches('{LABEL_KEY}')", "key must be a qualified name such as example.org/gpu")],
+        ),
+        "value": string(
+            "Value of the taint.",
+            max_len=MAX_NAME,
+            rules=[rule(f"self.matches('{LABEL_VALUE}')", "value must be letters, digits, -, _ and .")],
+        ),
+        "effect": string("What it does.", enum=("NoSchedule", "PreferNoSchedule", "NoExecute")),
+    }
+    return obj(fields, required=("key", "effect"))
 
 
 def conditions() -> Schema:

@@ -38,11 +38,13 @@ def etcd() -> Schema:
                 ),
                 "A snapshot the cluster starts from.",
                 max_items=1,
+                unique=True,
                 rules=[immutable("restoreSnapshotURL")],
             ),
         },
         "Where a managed etcd keeps its data.",
         required=("type",),
+        rules=[settled("restoreSnapshotURL")],
     )
     tls = obj(
         {"clientSecret": local_ref("Secret with etcd-client-ca.crt, etcd-client.crt and etcd-client.key.")},

@@ -133,7 +133,7 @@ def _present(**fields: Any) -> Object:
 
 def _configuration(options: ClusterOptions) -> Object:
     return _present(
-        operatorHub={"disableAllDefaultSources": True} if options.olm_disable_default_sources else {},
+        operatorhub={"disableAllDefaultSources": True} if options.olm_disable_default_sources else {},
         featureGate={"featureSet": options.feature_set} if options.feature_set else {},
     )
 

@@ -23,6 +23,11 @@ def service_url(p: Params) -> str:
     return f"https://{API_SERVICE}.{p.namespace}.svc:{p.api_port}"
 
 
+def localhost_url(p: Params) -> str:
+    """Through a port forwarded from the API server's pod, as tools do that gather facts for support."""
+    return f"https://localhost:{p.api_port}"
+
+
 def _render(server: str, ca: bytes, leaf: Mapping[str, object]) -> bytes:
     data = secret_data(leaf)
     return kubeconfig_yaml(kubeconfig(server, ca, data["tls.crt"], data["tls.key"]))
@@ -34,6 +39,7 @@ def internal(p: Params, leaves: Mapping[str, Mapping[str, object]], root_ca: byt
         ("kube-controller-manager-kubeconfig", internal_url(p), "kube-controller-manager"),
         ("kube-scheduler-kubeconfig", internal_url(p), "kube-scheduler-client"),
         ("service-network-admin-kubeconfig", service_url(p), "system-admin-client"),
+        ("localhost-kubeconfig", localhost_url(p), "system-admin-client"),
         ("hcco-kubeconfig", service_url(p), "hcco-client"),
     )
     result = [secret(p, name, {KEY: _render(url, root_ca, leaves[leaf])}) for name, url, leaf in table]

@@ -13,6 +13,7 @@ from hcp.guest.objects import SYSTEM, Manifest
 from hcp.kube import Client
 from hcp.kube.resources import DAEMONSETS, DEPLOYMENTS, NODES, PODS
 from hcp.runtime.conditions import is_true
+from hcp.runtime.workloads import all_available
 
 Verdict = tuple[str, str, str]
 
@@ -58,19 +59,9 @@ def waiting(
     late = []
     for kind, name in sorted(names):
         live = by_name.get((kind, name))
-        if live is None or not _available(kind, live):
+        if not all_available(live):
             late.append(f"{kind} {name}")
     return tuple(late)
-
-
-def _available(kind: str, live: Mapping[str, Any]) -> bool:
-    status = live.get("status") or {}
-    if int(status.get("observedGeneration") or 0) < int(live["metadata"].get("generation") or 0):
-        return False
-    if kind == "Deployment":
-        return is_true(status.get("conditions"), "Available")
-    wanted = int(status.get("desiredNumberScheduled") or 0)
-    return wanted > 0 and int(status.get("numberAvailable") or 0) >= wanted
 
 
 async def _data_plane(client: Client, nodes: int) -> Verdict:

@@ -21,11 +21,11 @@ from hcp.guest.objects import GuestParams
 from hcp.guest.own_network import own_network
 from hcp.hostedcluster.observed import GuestState
 from hcp.hostedcluster.scope import Scope
-from hcp.hostedcluster.status import deployment_available
 from hcp.kube import Client
 from hcp.runtime.apply import apply_if_changed
 from hcp.runtime.context import PUBLISHED_KUBECONFIG, Guests, OperatorContext
 from hcp.runtime.controller import Controller, Result
+from hcp.runtime.workloads import serving
 
 log = logging.getLogger(__name__)
 # How often drift inside a guest is looked for, and its nodes are counted when nothing else asks.
@@ -92,12 +92,12 @@ class HostedApi:
             for name in (PUBLISHED_KUBECONFIG, self._ctx.guests.secret_name)
             if ("Secret", name) in scope.made
         }
-        serving = deployment_available(scope.seen.deployments.get("kube-apiserver"))
-        wanted = Wanted(p.namespace, _guest_params(scope), kubeconfigs, serving)
+        answers = serving(scope.seen.deployments.get("kube-apiserver"))
+        wanted = Wanted(p.namespace, _guest_params(scope), kubeconfigs, answers)
         before = self._wanted.get(key)
         if before is None or before != wanted:
             self._wanted[key] = wanted
-            if not serving:
+            if not answers:
                 # Whatever was known is not true any more; this is known at once, without asking.
                 state = self.state(key)
                 state.health, state.guest, state.applied = None, None, ""

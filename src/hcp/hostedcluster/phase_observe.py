@@ -7,6 +7,7 @@ from typing import Any
 from hcp.hostedcluster.scope import Scope
 from hcp.kube.resources import DEPLOYMENTS, NODEPOOLS, NODES, ROUTES, SECRETS, SERVICES, STATEFULSETS, STORAGECLASSES
 from hcp.runtime.conditions import get_condition, is_false
+from hcp.runtime.workloads import serving
 
 IGNITION = "ignition-server"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
@@ -92,5 +93,4 @@ def _ignition(scope: Scope) -> None:
     scope.seen.ignition_endpoint = host
     server = scope.ctx.informers.get(DEPLOYMENTS, ns=ns).get(IGNITION, ns)
     if server is not None:
-        available = get_condition((server.get("status") or {}).get("conditions"), "Available")
-        scope.seen.ignition_ready = (available or {}).get("status") == "True"
+        scope.seen.ignition_ready = serving(server)

@@ -19,10 +19,10 @@ from hcp.controlplane import (
 )
 from hcp.controlplane.meta import config_hash
 from hcp.hostedcluster.scope import Scope
-from hcp.hostedcluster.status import rolled_out
 from hcp.kube.errors import NotFound
 from hcp.kube.resources import CAPI_CLUSTERS, DEPLOYMENTS, KUBEVIRTCLUSTERS
 from hcp.runtime.phases import Waiting
+from hcp.runtime.workloads import rolled_out
 
 ETCD_MOUNTS = (("Secret", "etcd-server-tls"), ("Secret", "etcd-peer-tls"))
 

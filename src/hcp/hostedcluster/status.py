@@ -9,6 +9,7 @@ from hcp.api import conditions as c
 from hcp.hostedcluster import version
 from hcp.hostedcluster.observed import NOT_LOOKED_AT, Observed
 from hcp.runtime.conditions import get_condition, is_true, remove_condition, set_condition
+from hcp.runtime.workloads import rolled_out, serving
 
 NOT_SPREAD = "ControlPlaneSpread"
 Verdict = tuple[bool | str, str, str]
@@ -171,28 +172,11 @@ def _room(cluster: Mapping[str, Any], seen: Observed) -> Verdict | None:
     return None
 
 
-def deployment_available(deployment: Mapping[str, Any] | None) -> bool:
-    return deployment is not None and is_true((deployment.get("status") or {}).get("conditions"), "Available")
-
-
-def rolled_out(deployment: Mapping[str, Any] | None) -> bool:
-    """Whether every replica is of the newest template and available."""
-    if deployment is None:
-        return False
-    status, wanted = deployment.get("status") or {}, int(deployment["spec"].get("replicas") or 0)
-    return (
-        int(status.get("observedGeneration") or 0) >= int(deployment["metadata"].get("generation") or 0)
-        and int(status.get("updatedReplicas") or 0) == wanted
-        and int(status.get("replicas") or 0) == wanted
-        and int(status.get("availableReplicas") or 0) == wanted
-    )
-
-
 def _deployment(seen: Observed, name: str, title: str) -> Verdict:
     deployment = seen.deployments.get(name)
     if deployment is None:
         return False, c.NOT_FOUND, f"{title} deployment does not exist yet"
-    if deployment_available(deployment):
+    if serving(deployment):
         return True, c.AS_EXPECTED, f"{title} is available"
     return False, c.WAITING_FOR_AVAILABLE, f"Waiting for the {title} deployment to become available"
 
@@ -251,7 +235,7 @@ def _available(seen: Observed, parts: Mapping[str, Verdict], *, ready_before: bo
     if seen.api_health:
         return False, "KASLoadBalancerNotReachable", seen.api_health
     if not ready_before:
-        waiting = [n for n in seen.wanted_deployments if not deployment_available(seen.deployments.get(n))]
+        waiting = [n for n in seen.wanted_deployments if not serving(seen.deployments.get(n))]
         if waiting:
             return False, c.WAITING_FOR_AVAILABLE, f"Waiting for: {', '.join(waiting)}"
     return True, c.AS_EXPECTED, "The hosted control plane is available"

@@ -17,6 +17,7 @@ from hcp.kube import resources as r
 from hcp.kube.errors import AlreadyExists
 from hcp.kube.follow import follow
 from hcp.router import manifests as router
+from hcp.runtime import workloads
 
 Say = Callable[[str], None]
 CRDS_TIMEOUT = 60.0
@@ -159,12 +160,10 @@ async def wait_available(client: Client, options: Options, seconds: float, say: 
             async for found in states:
                 if found is None:
                     continue
-                status = found.get("status") or {}
-                seen = status.get("observedGeneration", 0) >= found["metadata"].get("generation", 0)
-                ready, want = status.get("updatedReplicas", 0), found["spec"].get("replicas", 1)
-                if seen and ready >= want and status.get("availableReplicas", 0) >= want:
+                if workloads.rolled_out(found):
                     return
-                line = f"waiting for the operator: {status.get('availableReplicas', 0)} of {want} available"
+                have, want = workloads.available(found), workloads.wanted(found)
+                line = f"waiting for the operator: {have} of {want} available"
                 if line != told:
                     say(line)
                     told = line

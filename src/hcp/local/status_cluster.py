@@ -9,11 +9,12 @@ from hcp.errors import HcpError
 from hcp.kube import Client, load_config
 from hcp.kube.errors import ApiError
 from hcp.kube.resources import DAEMONSETS, DEPLOYMENTS, NODES
-from hcp.local.addons.waiting import is_node_ready, is_ready, pod_trouble
+from hcp.local.addons.waiting import is_node_ready, pod_trouble
 from hcp.local.host import has_dummy_links, kvm
 from hcp.local.layout import Layout
 from hcp.local.spec import Spec
 from hcp.local.status import Line, Status
+from hcp.runtime.workloads import rolled_out
 
 # Where the cluster's own parts live; what people run in it is theirs to look at.
 NAMESPACES = ("kube-system", "local-path-storage", "openshift-ingress", "kubevirt", "cdi")
@@ -40,7 +41,7 @@ async def _look(client: Client, spec: Spec, status: Status) -> None:
         meta = item["metadata"]
         if meta["namespace"] not in NAMESPACES:
             continue
-        well = is_ready(item)
+        well = rolled_out(item)
         used = sum(size for (ns, pod), size in memory.items() if ns == meta["namespace"] and _owns(meta["name"], pod))
         status.lines.append(Line(meta["name"], _version(item), 0, used, "ready" if well else "not ready", well))
         if not well:

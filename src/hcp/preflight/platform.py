@@ -13,6 +13,7 @@ from hcp.kube.errors import Forbidden, NotFound
 from hcp.kubevirt.networks import cluster_networks
 from hcp.preflight import cidrs
 from hcp.preflight.result import Finding, fail, ok, unknown, warn
+from hcp.runtime import workloads
 
 # Names of embedded clusters carry their address, and only their own DNS reads it.
 EMBEDDED_ZONE = ".hcp.test"
@@ -31,8 +32,8 @@ async def operator(client: Client) -> Finding:
         return fail(check, f"there is no Deployment {names.OPERATOR_NAMESPACE}/operator", "run hcp install")
     except Forbidden as error:
         return unknown(check, f"not allowed to look into namespace {names.OPERATOR_NAMESPACE}", error.hint or "")
-    available = (found.get("status") or {}).get("availableReplicas", 0)
-    if found["spec"].get("replicas", 1) == 0:
+    available, wanted = workloads.available(found), workloads.wanted(found)
+    if not wanted:
         return warn(check, "its Deployment is scaled to 0", "fine while you run hcp operator run; else scale it to 1")
     if not available:
         return fail(
@@ -40,7 +41,7 @@ async def operator(client: Client) -> Finding:
             "no replica is available",
             f"kubectl -n {names.OPERATOR_NAMESPACE} describe deployment operator says why",
         )
-    return ok(check, f"{available} of {found['spec'].get('replicas', 1)} replicas available")
+    return ok(check, f"{available} of {wanted} replicas available")
 
 
 async def storage(client: Client) -> Finding:

@@ -210,7 +210,7 @@ def test_everything_about_the_control_plane(tmp_path: Path) -> None:
     assert found["fips"] is True
     assert found["configuration"] == {
         "featureGate": {"featureSet": "TechPreviewNoUpgrade"},
-        "operatorHub": {"disableAllDefaultSources": True},
+        "operatorhub": {"disableAllDefaultSources": True},
     }
     assert found["capabilities"] == {"disabled": ["Console", "Ingress"], "enabled": ["baremetal"]}
     assert found["olmCatalogPlacement"] == "guest"

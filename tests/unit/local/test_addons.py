@@ -101,25 +101,6 @@ kind: Namespace
     assert container["livenessProbe"]["failureThreshold"] == 10
 
 
-def workload(kind: str, **status: int) -> dict[str, Any]:
-    return {"kind": kind, "metadata": {"generation": 2}, "spec": {"replicas": 1}, "status": status}
-
-
-@pytest.mark.parametrize(
-    ("obj", "ready"),
-    [
-        (workload("Deployment", observedGeneration=2, replicas=1, readyReplicas=1, updatedReplicas=1), True),
-        (workload("Deployment", observedGeneration=1, replicas=1, readyReplicas=1, updatedReplicas=1), False),
-        (workload("Deployment", observedGeneration=2, replicas=2, readyReplicas=1, updatedReplicas=1), False),
-        (workload("Deployment", observedGeneration=2, replicas=1, updatedReplicas=1), False),
-        (workload("DaemonSet", observedGeneration=2), False),
-        (workload("DaemonSet", observedGeneration=2, **DAEMON_READY), True),
-    ],
-)
-def test_readiness(obj: dict[str, Any], ready: bool) -> None:
-    assert waiting.is_ready(obj) is ready
-
-
 def test_trouble_is_told_in_the_kubelets_words() -> None:
     pod = {"status": {"containerStatuses": [{"state": {"waiting": {"reason": "ErrImagePull", "message": "no route"}}}]}}
     assert waiting.trouble_of([pod]) == "ErrImagePull: no route"

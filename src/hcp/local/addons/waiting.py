@@ -14,6 +14,7 @@ from hcp.kube import Client
 from hcp.kube.errors import ApiError, NotFound
 from hcp.kube.resources import NODES, PODS, resource_for
 from hcp.local.spec import Spec
+from hcp.runtime.workloads import rolled_out
 
 CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
 WORKLOADS = ("Deployment", "DaemonSet", "StatefulSet")
@@ -76,20 +77,6 @@ def is_node_ready(node: Object) -> bool:
     return any(item["type"] == "Ready" and item["status"] == "True" for item in conditions)
 
 
-def is_ready(obj: Object) -> bool:
-    """Whether a workload runs the newest template everywhere it should."""
-    status, spec = obj.get("status", {}), obj.get("spec", {})
-    if status.get("observedGeneration", 0) < obj["metadata"].get("generation", 0):
-        return False
-    if obj["kind"] == "DaemonSet":
-        wanted = status.get("desiredNumberScheduled", 0)
-        return bool(wanted > 0 and status.get("numberReady", 0) >= wanted <= status.get("updatedNumberScheduled", 0))
-    wanted = spec.get("replicas", 1)
-    updated = status.get("updatedReplicas", 0)
-    # While an old pod still runs, the ready one may be that.
-    return bool(status.get("readyReplicas", 0) >= wanted <= updated and status.get("replicas", 0) == updated)
-
-
 async def definitions_served(client: Client, wanted: list[Object]) -> None:
     """A kind can be used a moment after its definition was accepted."""
 
@@ -118,7 +105,7 @@ async def _workload(client: Client, obj: Object, say: Callable[[str], None]) -> 
 
     async def ready() -> bool:
         try:
-            return is_ready(await client.get(resource_for(obj), name, ns))
+            return rolled_out(await client.get(resource_for(obj), name, ns))
         except NotFound:
             return False
 
@@ -198,4 +185,4 @@ async def all_ready(client: Client, spec: Spec, wanted: list[Object]) -> bool:
         )
     except NotFound:
         return False
-    return is_node_ready(found[0]) and all(is_ready(obj) for obj in found[1:])
+    return is_node_ready(found[0]) and all(rolled_out(obj) for obj in found[1:])
