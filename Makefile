@@ -8,8 +8,8 @@ STAMP := $(VENV)/.installed
 LINK_KUBECTL := $(BIN)/python -c 'from hcp import payload; p = payload.find("kubernetes-1.36"); p and print(p / "bin" / "kubectl")' \
 	| xargs -r -I{} ln -sf {} $(BIN)/kubectl
 
-.PHONY: install demo test test-unit test-integration test-security test-smoke test-e2e test-fresh conformance lint clean \
-	clean-all
+.PHONY: install demo test test-unit test-integration test-security test-smoke test-e2e test-fresh conformance fidelity \
+	lint clean clean-all
 
 install: $(STAMP)
 	@$(LINK_KUBECTL)
@@ -58,6 +58,10 @@ test-e2e: install
 # The README's commands in a minimal Debian; COLD=1: with an empty cache; STEPS="install unit": only these. Needs root.
 test-fresh: install
 	$(BIN)/python -m tests.fresh.run
+
+# HyperShift's own schema test cases against our definitions, on a real API server; fetches its source (16 MB). Needs Go.
+fidelity: install
+	$(BIN)/pytest -q tests/fidelity
 
 # Specs of the Kubernetes project against a hosted cluster; FOCUS, NAME, CLUSTER, KUBECONFIG, KEEP: docs/conformance.md
 conformance: install

@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 from tests.integration import crds_support as support
 
+from hcp.errors import HcpError
 from hcp.kube import Client, load_config
 from hcp.kube import resources as r
 from hcp.kube.errors import Invalid
 
 VIRT = "spec.platform.kubevirt"
+OVN = "spec.operatorConfiguration.clusterNetworkOperator.ovnKubernetesConfig"
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -33,6 +35,14 @@ def _lb(**more: Any) -> list[dict[str, Any]]:
     ]
     found[0]["servicePublishingStrategy"].update(more)
     return found
+
+
+def _oidc(issuer: str) -> dict[str, Any]:
+    return {
+        "name": "id",
+        "issuer": {"issuerURL": issuer, "audiences": ["hcp"]},
+        "claimMappings": {"username": {"claim": "email"}},
+    }
 
 
 async def test_rendered_objects_are_accepted_and_kept_unchanged(client: Client, namespace: str) -> None:
@@ -189,6 +199,12 @@ GOOD_CLUSTER: list[tuple[str, Any]] = [
     ("spec.imageContentSources", [{"source": "quay.io/a", "mirrors": ["mirror.example/a"]}]),
     ("spec.services", _lb(loadBalancer={"hostname": "api.example.com"})),
     ("spec.clusterID", "01234567-89ab-cdef-0123-456789abcdef"),
+    ("spec.clusterID", "01234567-89AB-CDEF-0123-456789ABCDEF"),
+    ("spec.autoscaling.maxNodeProvisionTime", "900000ms"),
+    ("spec.nodeSelector", {f"l{i}": "v" for i in range(40)}),
+    ("spec.imageContentSources", [{"source": "quay.io/a", "mirrors": [f"m{i}.example/a" for i in range(200)]}]),
+    ("spec.configuration.authentication", {"type": "OIDC", "oidcProviders": [_oidc("https://id.example")]}),
+    (OVN, {"ipv4": {"internalJoinSubnet": "100.65.0.0/16"}, "mtu": 8900}),
     (
         "spec.etcd",
         {
@@ -260,6 +276,27 @@ BAD_CLUSTER: list[tuple[str, Any, str]] = [
     ("spec.updateService", "no url", "must be a URL"),
     ("spec.kubeAPIServerDNSName", "Not A Name", "kubeAPIServerDNSName"),
     ("spec.dns.baseDomain", "a..b", "baseDomain"),
+    ("spec.dns.baseDomainPrefix", "@foo", "baseDomainPrefix"),
+    ("spec.services", _lb(type="NodePort", nodePort={"address": "@foo"}), "nodePort.address"),
+    ("spec.autoscaling.balancingIgnoredLabels", ["-a"], "label key"),
+    ("spec.monitoring.metricsForwarding", {"metricsSet": "All"}, "mode: Required"),
+    ("spec.monitoring.metricsForwarding", {"mode": "Forward", "metricsSet": "Some"}, "Unsupported value"),
+    (f"{OVN}.v4InternalSubnet", "fd00::/64", "must be an IPv4 range"),
+    (f"{OVN}.v4InternalSubnet", "10.0.0.0/31", "/30 at most"),
+    (f"{OVN}.v4InternalSubnet", "0.10.0.0/16", "may not be 0"),
+    (f"{OVN}.v6InternalSubnet", "fd00::/126", "/125 at most"),
+    (f"{OVN}.ipv4", {}, "at least 1 properties"),
+    (
+        f"{OVN}.ipv4",
+        {"internalJoinSubnet": "100.65.0.0/16", "internalTransitSwitchSubnet": "100.65.0.0/16"},
+        "must differ",
+    ),
+    ("spec.configuration.apiServer.audit.profile", "Everything", "Unsupported value"),
+    ("spec.configuration.apiServer.audit.customRules", [{"group": "a"}], "profile: Required"),
+    ("spec.configuration.image.registrySources", {"blockedRegistries": ["a"], "allowedRegistries": ["b"]}, "only one"),
+    ("spec.configuration.network.serviceNodePortRange", "lots", "serviceNodePortRange"),
+    ("spec.configuration.scheduler.profile", "Fastest", "Unsupported value"),
+    ("spec.configuration.authentication.oidcProviders", [_oidc("http://id.example")], "begin with https://"),
     ("spec.labels", {f"l{i}": "v" for i in range(21)}, "at most 20 items"),
     ("spec.monitoring.metricsForwarding.mode", "Maybe", "Unsupported value"),
     (f"{VIRT}.generateID", "x" * 12, "may not be more than 11"),
@@ -274,6 +311,20 @@ async def test_bad_cluster(client: Client, namespace: str, path: str, value: Any
     with pytest.raises(Invalid) as refused:
         await client.create(support.changed(support.rendered_cluster(namespace, "bad"), path, value), dry_run=True)
     assert words in str(refused.value)
+
+
+async def test_a_misspelled_setting_is_refused_by_strict_validation(client: Client, namespace: str) -> None:
+    cluster = support.changed(support.rendered_cluster(namespace, "bad"), "spec.configuration", {"apiServre": {}})
+    path = f"/apis/hypershift.openshift.io/v1beta1/namespaces/{namespace}/hostedclusters"
+    with pytest.raises(HcpError, match=r"unknown field.*spec\.configuration\.apiServre"):
+        await client.raw("POST", path, params={"fieldValidation": "Strict", "dryRun": "All"}, body=cluster)
+
+
+async def test_a_snapshot_to_start_from_cannot_be_named_later(client: Client, namespace: str) -> None:
+    made = await client.create(support.rendered_cluster(namespace, "begun"))
+    late = support.changed(made, "spec.etcd.managed.storage.restoreSnapshotURL", ["s3://bucket/snapshot"])
+    with pytest.raises(Invalid, match="cannot be added or removed"):
+        await client.replace(late)
 
 
 async def test_load_balancer_name_may_not_be_a_named_certificate(client: Client, namespace: str) -> None:
@@ -298,6 +349,16 @@ BAD_POOL: list[tuple[str, Any, str]] = [
     ("spec.config", [{"name": f"c{i}"} for i in range(11)], "at most 10 items"),
     ("spec.nodeDrainTimeout", "soon", "nodeDrainTimeout"),
     ("spec.taints", [{"key": "a", "effect": "Maybe"}], "Unsupported value"),
+    ("spec.taints", [{"key": "@/a", "effect": "NoSchedule"}], "qualified name"),
+    ("spec.taints", [{"key": "a", "value": "@", "effect": "NoSchedule"}], "letters, digits"),
+    ("spec.release.image", "", "at least 1 chars"),
+    ("spec.release.image", "@ b", "without spaces"),
+    ("spec.management.inPlace", {"maxUnavailable": 1}, "only be set when upgradeType is InPlace"),
+    (
+        "spec.management.replace",
+        {"strategy": "OnDelete", "rollingUpdate": {"maxSurge": 1}},
+        "only be set when strategy is RollingUpdate",
+    ),
     ("spec.pausedUntil", "tomorrow", "RFC3339"),
     (f"{VIRT}.attachDefaultNetwork", False, "only be false when additionalNetworks is not empty"),
     (f"{VIRT}.compute.cores", 0, "greater than or equal to 1"),
