@@ -68,11 +68,13 @@ def test_waiting_names_what_is_late() -> None:
         "metadata": {"name": "kube-proxy", "generation": 1},
         "status": {"observedGeneration": 1, "desiredNumberScheduled": 2, "numberAvailable": 1},
     }
-    dns = {
+    dns: dict[str, Any] = {
         "metadata": {"name": "coredns", "generation": 1},
         "status": {"observedGeneration": 1, "conditions": [{"type": "Available", "status": "True"}]},
     }
     assert waiting(wanted, [proxy], [dns], 0) == ("a ready node",)
+    assert waiting(wanted, [proxy], [dns], 1) == ("DaemonSet kube-proxy", "Deployment coredns")
+    dns["status"]["availableReplicas"] = 1
     assert waiting(wanted, [proxy], [dns], 1) == ("DaemonSet kube-proxy",)
     proxy["status"]["numberAvailable"] = 2  # type: ignore[index]
     assert waiting(wanted, [proxy], [dns], 2) == ()

@@ -30,8 +30,12 @@ def configuration() -> Schema:
 
 
 def _feature_gate() -> Schema:
-    gates = array(string(max_len=MAX_NAME, pattern=r"^([A-Za-z0-9-]+\.)*[A-Za-z0-9-]+\.?$"), max_items=256)
-    custom = obj({"enabled": gates, "disabled": gates}, "Single features, with CustomNoUpgrade.")
+    gate = string(max_len=MAX_NAME, pattern=r"^([A-Za-z0-9-]+\.)*[A-Za-z0-9-]+\.?$")
+    gates = {
+        "enabled": array(gate, "Features that are on.", max_items=256),
+        "disabled": array(gate, "Features that are off.", max_items=256),
+    }
+    custom = obj(gates, "Single features, with CustomNoUpgrade.")
     lasting = [
         rule(f"oldSelf != '{name}' || self == '{name}'", f"{name} cannot be changed once set")
         for name in ("CustomNoUpgrade", "TechPreviewNoUpgrade", "DevPreviewNoUpgrade")

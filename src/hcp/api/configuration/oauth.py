@@ -51,8 +51,8 @@ def _provider() -> Schema:
         "tlsClientCert": named("Secret with tls.crt."),
         "tlsClientKey": named("Secret with tls.key."),
     }
-    claims = {name: _texts() for name in ("preferredUsername", "name", "email", "groups")}
-    attributes = {name: _texts() for name in ("id", "preferredUsername", "name", "email")}
+    claims = {name: _texts(f"Claims with the {name}.") for name in ("preferredUsername", "name", "email", "groups")}
+    attributes = {name: _texts(f"Attributes with the {name}.") for name in ("id", "preferredUsername", "name", "email")}
     kinds = {
         "basicAuth": remote,
         "github": _client(

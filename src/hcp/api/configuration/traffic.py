@@ -64,16 +64,16 @@ def _hsts() -> Schema:
     age = integer("Seconds.", minimum=0, maximum=2147483647)
     expression = obj(
         {
-            "key": string(max_len=317),
-            "operator": string(max_len=64),
-            "values": array(string(max_len=MAX_NAME), max_items=64),
+            "key": string("Label key.", max_len=317),
+            "operator": string("How it is compared.", max_len=64),
+            "values": array(string(max_len=MAX_NAME), "Label values.", max_items=64),
         },
         required=("key", "operator"),
     )
     selector = obj(
         {
-            "matchLabels": mapping(string(max_len=MAX_NAME), max_props=64),
-            "matchExpressions": array(expression, max_items=64),
+            "matchLabels": mapping(string(max_len=MAX_NAME), "Labels they have.", max_props=64),
+            "matchExpressions": array(expression, "Expressions over labels.", max_items=64),
         },
         "Namespaces it is for.",
         atomic=True,
@@ -91,17 +91,18 @@ def _hsts() -> Schema:
 
 
 def network() -> Schema:
-    toleration = {name: string(max_len=317) for name in ("key", "operator", "value", "effect")}
+    toleration = {
+        name: string(f"The {name} of a taint.", max_len=317) for name in ("key", "operator", "value", "effect")
+    }
+    toleration["tolerationSeconds"] = integer("How long it is tolerated.", fmt="int64")
     placement = obj(
         {
             "nodeSelector": mapping(string(max_len=MAX_NAME), "Nodes.", max_props=64),
-            "tolerations": array(
-                obj({**toleration, "tolerationSeconds": integer(fmt="int64")}), "Taints tolerated.", max_items=64
-            ),
+            "tolerations": array(obj(toleration), "Taints tolerated.", max_items=64),
         },
         "Where its pods run.",
     )
-    ranges = array(string(max_len=64), max_items=64)
+    ranges = array(string(max_len=64), "Ranges in CIDR notation.", max_items=64)
     part = obj({"cidr": string("A range.", max_len=64), "hostPrefix": integer("Part of a node.", minimum=0)})
     fields = {
         "clusterNetwork": array(part, "Reported by the guest; spec.networking decides.", max_items=2),
