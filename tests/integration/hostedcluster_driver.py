@@ -31,7 +31,15 @@ def main(kubeconfig: str, die_after: int) -> None:
 
     setattr(process, "Client", Watched)  # noqa: B010 - the module does not offer it for change
     setup_logging("info", form="text")
-    options = process.Options(load_config(kubeconfig), health_port=-1, inside=False, support=Support(), identity="test")
+    options = process.Options(
+        load_config(kubeconfig),
+        health_port=-1,
+        inside=False,
+        # Where the tests' own registries listen.
+        internal_registries=frozenset({"localhost", "127.0.0.1:1"}),
+        support=Support(),
+        identity="test",
+    )
     asyncio.run(process.Operator(options).run())
 
 

@@ -24,6 +24,7 @@ from tests.integration.test_engine_registry import start as start_registry
 
 from hcp import pki
 from hcp.hostedcluster.cache import Cache
+from hcp.hostedcluster.registries import Registries
 from hcp.hostedcluster.releases import Releases
 from hcp.kube import Client, Resource, load_config
 from hcp.kube import resources as r
@@ -299,7 +300,7 @@ async def test_the_release_is_read_through_mirrors(
     shell.run("oc apply -f -", stdin=documents.registry_authorities("openshift-config", "registry-config", authority))
     shell.run(PATCH_IMAGE + """'{"spec": {"additionalTrustedCA": {"name": "registry-config"}}}'""")
     informers = Informers(openshift)
-    releases = Releases(Cache(openshift, informers))
+    releases = Releases(Cache(openshift, informers), Registries(list))
     cluster = await openshift.get(r.HOSTEDCLUSTERS, "demo", home)
     try:
         await informers.start()

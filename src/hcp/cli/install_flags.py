@@ -29,6 +29,10 @@ FLAGS = (
     Flag("additional-trust-bundle", "string", "", "file with CAs the operator trusts besides the usual ones",
          metavar="file", group=_WHAT),
     Flag("default-release-image", "string", "", "release of clusters that name none", group=_WHAT),
+    Flag("internal-registries", "stringSlice", [], "registries (host or host:port) that users may name although they "
+         "are inside this cluster; those of mirror sets and of the image configuration may always be", group=_WHAT),
+    Flag("insecure-registries", "stringSlice", [], "registries (host or host:port) that are read without TLS",
+         group=_WHAT),
     Flag("router", "bool", False, "install the router for Routes even where Routes exist", group=_WHAT),
     Flag("router-domain", "string", "", "apps domain of the router (default: the cluster's ingress configuration)",
          metavar="domain", group=_WHAT),

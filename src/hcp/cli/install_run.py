@@ -66,6 +66,7 @@ def options_of(
     foreign_wildcards: bool = False,
     privileges: tuple[str, ...] = (),
     policies: bool = True,
+    registries: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
 ) -> Options:
     """The options of a command line; the other arguments stand in for flags that were not given."""
     if call.switch("development") and call.changed("replicas"):
@@ -93,8 +94,15 @@ def options_of(
         router_domain=call.text("router-domain") or domain,
         allowed_privileges=tuple(call.items("allow-privileges")) if call.changed("allow-privileges") else privileges,
         policies=policies,
+        internal_registries=_items(call, "internal-registries", registries[0]),
+        insecure_registries=_items(call, "insecure-registries", registries[1]),
         router_foreign_wildcards=call.switch(_WILDCARDS) if call.changed(_WILDCARDS) else foreign_wildcards,
     )
+
+
+def _items(call: Call, flag: str, known: tuple[str, ...]) -> tuple[str, ...]:
+    """A list that was given, else the one of a former run; an empty one takes it back."""
+    return tuple(one for one in call.items(flag) if one) if call.changed(flag) else known
 
 
 def _newer_release(known: str) -> str:
@@ -125,6 +133,7 @@ async def install(call: Call) -> int | None:
             domain=await apply.current_router_domain(client) if router else "",
             privileges=await apply.current_privileges(client),
             policies=await apply.can_guard(client, needed=not call.switch("without-privilege-policies")),
+            registries=await apply.current_registries(client, call.text("namespace")),
             foreign_wildcards=router and await apply.current_foreign_wildcards(client),
         )
         if scope != "resources":

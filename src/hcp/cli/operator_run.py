@@ -16,6 +16,10 @@ COMMAND = Command(
         Flag("namespace", "string", "hypershift", "namespace of the operator", short="n"),
         Flag("metrics-port", "int", 9000, "port for health and metrics; -1 serves none"),
         Flag("log-format", "string", "auto", "how log lines look", choices=("auto", "json", "text")),
+        Flag(
+            "internal-registries", "stringSlice", [], "registries (host or host:port) that may be inside this cluster"
+        ),
+        Flag("insecure-registries", "stringSlice", [], "registries (host or host:port) that are served without TLS"),
         KUBECONFIG,
         CONTEXT,
         VERBOSE,
@@ -42,6 +46,8 @@ async def run(call: Call) -> int | None:
         health_port=call.number("metrics-port"),
         inside=inside_cluster() and not given,
         own_image=os.environ.get("HCP_IMAGE", ""),
+        internal_registries=frozenset(call.items("internal-registries")),
+        insecure_registries=frozenset(call.items("insecure-registries")),
         support=support.load(),
     )
     return await until_stopped(Operator(options).run())

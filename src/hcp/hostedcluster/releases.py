@@ -12,6 +12,7 @@ from hcp.api import names
 from hcp.errors import HcpError
 from hcp.hostedcluster.cache import Cache
 from hcp.hostedcluster.observed import ReleaseState
+from hcp.hostedcluster.registries import Registries
 from hcp.kube.resources import CONFIGMAPS, ICSP, IDMS, IMAGE_CONFIGS, ITMS, SECRETS
 from hcp.oci import RegistryPool
 from hcp.oci import mirrors as oci_mirrors
@@ -29,8 +30,9 @@ class MissingInput(HcpError):
 class Releases:
     """Reads releases for the reconciler; the pool remembers what it read."""
 
-    def __init__(self, cache: Cache) -> None:
+    def __init__(self, cache: Cache, registries: Registries) -> None:
         self._cache = cache
+        self._registries = registries
         self._pool = RegistryPool()
 
     async def close(self) -> None:
@@ -70,11 +72,11 @@ class Releases:
             bundle = ((found or {}).get("data") or {}).get(names.CA_BUNDLE_KEY)
             if not bundle:
                 raise MissingInput(f"The ConfigMap {ns}/{name} with key {names.CA_BUNDLE_KEY} does not exist")
-        mirrors = [
-            *oci_mirrors.from_objects(self._mirror_objects()),
-            *oci_mirrors.from_image_content_sources(spec.get("imageContentSources")),
-        ]
-        client = self._pool.get(auths, bundle, mirrors, await self._registry_cas())
+        declared = oci_mirrors.from_objects(self._mirror_objects())
+        mirrors = [*declared, *oci_mirrors.from_image_content_sources(spec.get("imageContentSources"))]
+        cas = await self._registry_cas()
+        border = self._registries.border(self._cache.get(IMAGE_CONFIGS, "cluster"), cas, declared)
+        client = self._pool.get(auths, bundle, mirrors, cas, border)
         return await read(client, image)
 
     def _mirror_objects(self) -> Iterable[Mapping[str, Any]]:

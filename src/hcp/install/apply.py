@@ -76,6 +76,17 @@ async def current_image(client: Client, namespace: str) -> str:
     return str(found["spec"]["template"]["spec"]["containers"][0].get("image") or "") if found else ""
 
 
+async def current_registries(client: Client, namespace: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The internal and the insecure registries that a former run declared: running again without flags keeps them."""
+    found = await client.get_or_none(r.DEPLOYMENTS, operator.NAME, namespace)
+    said = dict(one.partition("=")[::2] for one in (_arguments(found) if found else []))
+
+    def declared(flag: str) -> tuple[str, ...]:
+        return tuple(one for one in said.get(flag, "").split(",") if one)
+
+    return declared(operator.INTERNAL_REGISTRIES), declared(operator.INSECURE_REGISTRIES)
+
+
 async def current_default_release(client: Client, namespace: str) -> str:
     """The default release a former run wrote down: running again without naming one keeps it."""
     found = await client.get_or_none(r.CONFIGMAPS, names.SUPPORTED_VERSIONS, namespace)

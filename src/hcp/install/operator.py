@@ -13,6 +13,8 @@ NAME = "operator"
 METRICS_PORT = 9000
 LABELS = {"name": NAME, "app": NAME, names.LABEL_COMPONENT: "operator"}
 TRUST = "/etc/hcp/trust"
+INTERNAL_REGISTRIES = "--internal-registries"
+INSECURE_REGISTRIES = "--insecure-registries"
 
 
 def _field(path: str) -> Object:
@@ -36,6 +38,12 @@ def _environment(options: Options) -> list[Object]:
     return found
 
 
+def _flags(options: Options) -> list[str]:
+    """What the operator is told only when the administrator said it."""
+    lists = {INTERNAL_REGISTRIES: options.internal_registries, INSECURE_REGISTRIES: options.insecure_registries}
+    return [f"{flag}={','.join(found)}" for flag, found in lists.items() if found]
+
+
 def deployment(options: Options) -> Object:
     mounts: list[Object] = [{"name": "tmp", "mountPath": "/tmp"}]
     volumes: list[Object] = [{"name": "tmp", "emptyDir": {}}]
@@ -46,7 +54,13 @@ def deployment(options: Options) -> Object:
         "name": NAME,
         "image": options.image,
         "imagePullPolicy": options.pull_policy,
-        "args": ["operator", "run", f"--namespace={options.namespace}", f"--metrics-port={METRICS_PORT}"],
+        "args": [
+            "operator",
+            "run",
+            f"--namespace={options.namespace}",
+            f"--metrics-port={METRICS_PORT}",
+            *_flags(options),
+        ],
         "env": _environment(options),
         "ports": [{"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"}],
         "readinessProbe": http_probe("/readyz", "metrics", periodSeconds=2, timeoutSeconds=5),

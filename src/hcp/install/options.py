@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -13,6 +14,7 @@ from hcp.errors import HcpError
 DEFAULT_IMAGE = f"registry.hcp.test:5000/hcp/hcp:{__version__}"
 SUPPORTED_KUBERNETES = ("1.36", "1.35")
 PULL_POLICIES = ("Always", "Never", "IfNotPresent")
+_REGISTRY = re.compile(r"([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?", re.ASCII)
 MONITORING = ("None", "OperatorOnly", "All")
 
 
@@ -46,6 +48,9 @@ class Options:
     # Whether the API server can guard the others (Kubernetes 1.30 and newer).
     policies: bool = True
     router_foreign_wildcards: bool = False
+    # Registries that users may name although they are inside the cluster, and those without TLS.
+    internal_registries: tuple[str, ...] = ()
+    insecure_registries: tuple[str, ...] = ()
     namespace: str = OPERATOR_NAMESPACE
 
     def __post_init__(self) -> None:
@@ -63,6 +68,13 @@ class Options:
                     f"{image!r} given with --{flag} is not an image reference",
                     hint="it looks like registry.example.com/repository:tag or …@sha256:…",
                 )
+        for flag, found in (("internal", self.internal_registries), ("insecure", self.insecure_registries)):
+            for registry in found:
+                if not _REGISTRY.fullmatch(registry):
+                    raise HcpError(
+                        f"{registry!r} given with --{flag}-registries is not a registry",
+                        hint="it looks like registry.example.com or registry.example.com:5000",
+                    )
         problem = subdomain_problem(self.router_domain) if self.router_domain else None
         if problem:
             raise HcpError(

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import json
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self, TypeVar
 
-from hcp.oci import errors, layers
+from hcp.oci import bounds, errors, layers
 from hcp.oci.auth import Auths
+from hcp.oci.border import OPEN, Border
 from hcp.oci.cache import LruCache
 from hcp.oci.mirrors import Mirror, candidates
-from hcp.oci.reference import Reference
+from hcp.oci.reference import Reference, is_digest
 from hcp.oci.transport import RegistryTransport
 from hcp.oci.trust import Trust
 
@@ -30,7 +32,8 @@ MANIFEST_TYPES = (
     "application/vnd.docker.distribution.manifest.v2+json",
 )
 ACCEPT = ", ".join((*MANIFEST_TYPES, *sorted(INDEX_TYPES)))
-CACHE_BYTES = 64 << 20
+# Of each kind of thing that is remembered; one client is kept per pull secret.
+CACHE_BYTES = 8 << 20
 # How long a tag is believed to mean the same image.
 TAG_SECONDS = 300.0
 RETRIES = 3
@@ -43,6 +46,8 @@ class Manifest:
     digest: str
     body: Mapping[str, Any]
     found_at: Reference
+    # As it was sent, in bytes.
+    size: int = 0
 
     @property
     def layers(self) -> list[Mapping[str, Any]]:
@@ -60,17 +65,22 @@ class RegistryClient:
         *,
         trust: Trust | None = None,
         plain_http: Collection[str] = (),
+        border: Border = OPEN,
         platform: tuple[str, str] = ("linux", "amd64"),
     ) -> None:
-        """`trust` replaces `ca_pem` when registries have their own CAs; `plain_http` names registries without TLS."""
+        """`trust` replaces `ca_pem` when registries have their own CAs; `plain_http` names registries without TLS.
+
+        `border` says where connections may go; without one, anywhere.
+        """
         known = auths if isinstance(auths, Auths) else Auths(auths)
-        self._transport = RegistryTransport(known, trust or Trust(ca_pem), plain_http)
+        border = replace(border, insecure=border.insecure | frozenset(plain_http))
+        self._transport = RegistryTransport(known, trust or Trust(ca_pem), border)
         self._mirrors = tuple(mirrors)
         self._platform = platform
         self._blobs: LruCache[bytes] = LruCache(CACHE_BYTES, len)
-        self._manifests: LruCache[Manifest] = LruCache(512, lambda _: 1)
-        self._raw: LruCache[tuple[Reference, bytes]] = LruCache(64, lambda _: 1)
-        self._tags: dict[str, tuple[float, str]] = {}
+        self._manifests: LruCache[Manifest] = LruCache(CACHE_BYTES, lambda known: known.size)
+        self._raw: LruCache[tuple[Reference, bytes]] = LruCache(CACHE_BYTES, lambda known: len(known[1]))
+        self._tags: LruCache[tuple[float, str]] = LruCache(512, lambda _: 1)
 
     async def __aenter__(self) -> Self:
         return self
@@ -83,6 +93,10 @@ class RegistryClient:
     async def close(self) -> None:
         await self._transport.close()
 
+    async def close_when_idle(self) -> None:
+        """Close as soon as nobody reads with it any more."""
+        await self._transport.close_when_idle()
+
     async def digest(self, ref: Reference | str) -> str:
         """The digest a reference means, of the list if it is one for many platforms; tags are remembered shortly."""
         ref = _parse(ref)
@@ -94,7 +108,7 @@ class RegistryClient:
         place, raw = await self._anywhere(ref, self._raw_manifest)
         digest = _sha256(raw)
         self._raw.put((ref.name, digest), (place.with_digest(digest), raw))
-        self._tags[str(ref)] = (time.monotonic() + TAG_SECONDS, digest)
+        self._tags.put(str(ref), (time.monotonic() + TAG_SECONDS, digest))
         return digest
 
     async def manifest(self, ref: Reference | str) -> Manifest:
@@ -119,7 +133,7 @@ class RegistryClient:
         ref = _parse(ref)
         known = self._blobs.get(digest)
         if known is None:
-            with await self.open_blob(ref, digest) as file:
+            with await self.open_blob(ref, digest, limit=bounds.MAX_SMALL_BLOB) as file:
                 known = await asyncio.to_thread(file.read)
             self._blobs.put(digest, known)
         return known
@@ -130,12 +144,12 @@ class RegistryClient:
         async for chunk in self._stream(place, digest, start):
             yield chunk
 
-    async def open_blob(self, ref: Reference | str, digest: str) -> IO[bytes]:
+    async def open_blob(self, ref: Reference | str, digest: str, *, limit: int = bounds.MAX_LAYER) -> IO[bytes]:
         """A blob as a temporary file, checked; a connection that breaks is continued where it broke."""
         ref = _parse(ref)
         file: IO[bytes] = await asyncio.to_thread(tempfile.SpooledTemporaryFile, 8 << 20)
         try:
-            await self._fill(ref, digest, file)
+            await self._fill(ref, digest, file, limit)
         except BaseException:
             file.close()
             raise
@@ -171,34 +185,48 @@ class RegistryClient:
 
     # how
 
-    async def _manifest(self, ref: Reference) -> Manifest:
+    async def _manifest(self, ref: Reference, *, listed: bool = False) -> Manifest:
         known = self._raw.get((ref.name, ref.digest))
         place, raw = known if known is not None else await self._anywhere(ref, self._raw_manifest)
         body = _json(ref, raw)
         if body.get("mediaType") in INDEX_TYPES or "manifests" in body:
+            if listed:
+                raise errors.broken(str(ref), "a list of images in it leads to another list")
             chosen = self._choose(ref, body)
-            return await self._manifest(ref.with_digest(chosen))
-        if "layers" not in body:
+            return await self._manifest(ref.with_digest(chosen), listed=True)
+        found = body.get("layers")
+        if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
             raise errors.broken(str(ref), "its manifest has no layers (schema 1 images are not supported)")
-        return Manifest(str(ref.digest), body, place)
+        if len(found) > bounds.MAX_LAYERS:
+            raise errors.broken(str(ref), f"it has {len(found)} layers, {bounds.MAX_LAYERS} are permitted")
+        return Manifest(str(ref.digest), body, place, len(raw))
 
     def _choose(self, ref: Reference, index: Mapping[str, Any]) -> str:
         offered = []
-        for entry in index.get("manifests") or ():
-            platform = entry.get("platform") or {}
+        entries = index.get("manifests")
+        for entry in entries if isinstance(entries, list) else ():
+            platform = (entry.get("platform") if isinstance(entry, dict) else None) or {}
+            if not isinstance(platform, dict):
+                continue
             found = (str(platform.get("os")), str(platform.get("architecture")))
             if found == self._platform:
-                return str(entry.get("digest"))
+                digest = str(entry.get("digest"))
+                if not is_digest(digest):
+                    raise errors.broken(str(ref), f"its list names {digest[:100]!r}, which is no digest")
+                return digest
             offered.append("/".join(found))
         raise errors.UnknownImage(
             f"The image {ref} has no variant for {'/'.join(self._platform)}",
-            cause=f"it has {', '.join(offered) or 'none'}",
+            cause=f"it has {', '.join(offered[:10])[:300] or 'none'}",
             hint="Use an image built for this architecture.",
         )
 
     async def _raw_manifest(self, place: Reference) -> tuple[Reference, bytes]:
         async with self._transport.get(place, f"manifests/{place.version}", {"Accept": ACCEPT}) as response:
-            raw = await response.read()
+            try:
+                raw = await bounds.read_at_most(response.content, bounds.MAX_MANIFEST)
+            except bounds.TooLarge as exc:
+                raise errors.broken(str(place), f"its manifest has {exc}") from exc
         if place.digest and _sha256(raw) != place.digest:
             raise errors.broken(str(place), f"the registry sent {_sha256(raw)} instead")
         return place, raw
@@ -213,7 +241,7 @@ class RegistryClient:
                 tried.append((place.name, exc))
         raise errors.most_telling(str(ref), tried)
 
-    async def _stream(self, place: Reference, digest: str, start: int) -> AsyncIterator[bytes]:
+    async def _stream(self, place: Reference, digest: str, start: int) -> AsyncGenerator[bytes, None]:
         headers = {"Range": f"bytes={start}-"} if start else {}
         async with self._transport.get(place, f"blobs/{digest}", headers) as response:
             skip = start if start and response.status != 206 else 0
@@ -224,11 +252,19 @@ class RegistryClient:
                 yield chunk[skip:]
                 skip = 0
 
-    async def _fill(self, ref: Reference, digest: str, file: IO[bytes]) -> None:
+    async def _append(self, source: Reference, digest: str, file: IO[bytes], hasher: Any, limit: int | None) -> None:
+        async with contextlib.aclosing(self._stream(source, digest, file.tell())) as chunks:
+            async for chunk in chunks:
+                if limit is not None and file.tell() + len(chunk) > limit:
+                    raise bounds.TooLarge(limit)
+                hasher.update(chunk)
+                file.write(chunk)
+
+    async def _fill(self, ref: Reference, digest: str, file: IO[bytes], limit: int | None = None) -> None:
         """Complete a file to the blob: from where the manifest was, else from the other places that may have it."""
+        if not is_digest(digest):
+            raise errors.broken(str(ref), f"{digest[:100]!r} is no digest")
         algorithm, _, wanted = digest.partition(":")
-        if algorithm not in ("sha256", "sha512"):
-            raise errors.broken(str(ref), f'"{digest}" is no digest')
         hasher = hashlib.new(algorithm)
         file.seek(0)
         while chunk := await asyncio.to_thread(file.read, 1 << 20):
@@ -240,10 +276,13 @@ class RegistryClient:
             if hasher.hexdigest() == wanted:
                 break
             try:
-                async for chunk in self._stream(source, digest, file.tell()):
-                    hasher.update(chunk)
-                    file.write(chunk)
+                async with asyncio.timeout(bounds.BLOB_SECONDS if limit is not None else None):
+                    await self._append(source, digest, file, hasher, limit)
                 break
+            except TimeoutError as exc:
+                raise errors.unreachable(str(ref), source.host, "it sends too slowly") from exc
+            except bounds.TooLarge as exc:
+                raise errors.broken(str(ref), f"{digest} has {exc}") from exc
             except errors.ImageError as exc:
                 tried.append((source.name, exc))
         else:
@@ -264,7 +303,7 @@ def _sha256(raw: bytes) -> str:
 def _json(ref: Reference, raw: bytes) -> dict[str, Any]:
     try:
         parsed = json.loads(raw)
-    except ValueError as exc:
+    except (ValueError, RecursionError) as exc:
         raise errors.broken(str(ref), "a document in it is not JSON") from exc
     if not isinstance(parsed, dict):
         raise errors.broken(str(ref), "a document in it is no JSON object")

@@ -25,6 +25,10 @@ class RegistryUnreachable(ImageError):
     """The registry does not answer."""
 
 
+class RegistryRefused(ImageError):
+    """We do not go where the name, a redirect or a token service leads."""
+
+
 class BrokenImage(ImageError):
     """The content is not what its digest or its format promises."""
 
@@ -65,6 +69,15 @@ def unreachable(image: str, registry: str, cause: str) -> RegistryUnreachable:
     )
 
 
+def refused(image: str, registry: str, cause: str) -> RegistryRefused:
+    return RegistryRefused(
+        f"The image {image} is not read from the registry {registry}",
+        cause=cause,
+        hint="Use a registry outside the management cluster that is served over https; an administrator can declare "
+        "others with hcp install --internal-registries and --insecure-registries.",
+    )
+
+
 def broken(image: str, cause: str) -> BrokenImage:
     return BrokenImage(f"The image {image} is broken", cause=cause, hint="Push or mirror it again.")
 
@@ -72,6 +85,7 @@ def broken(image: str, cause: str) -> BrokenImage:
 # When every mirror and the source failed, the most telling answer is the one to show.
 _TELLING: tuple[type[ImageError], ...] = (
     BrokenImage,
+    RegistryRefused,
     RegistryUntrusted,
     ImageUnauthorized,
     UnknownImage,

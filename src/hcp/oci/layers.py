@@ -5,8 +5,10 @@ from __future__ import annotations
 import gzip
 import tarfile
 import zlib
-from collections.abc import Iterable
-from typing import IO
+from collections.abc import Iterable, Iterator
+from typing import IO, Any, cast
+
+from hcp.oci.bounds import MAX_FILE, MAX_MEMBERS, BoundedReader
 
 _OPAQUE = ".wh..wh..opq"
 _WHITEOUT = ".wh."
@@ -36,20 +38,30 @@ class Search:
     def read_layer(self, file: IO[bytes]) -> None:
         """Take what this layer has; what it deletes is not looked for further down."""
         gone: set[str] = set()
-        try:
-            with _open_tar(file) as archive:
-                for member in archive:
-                    path = clean(member.name)
-                    if path in self._open and (member.isfile() or member.islnk()):
-                        content = archive.extractfile(member)
-                        if content is not None:
-                            self.found[self._asked[path]] = content.read()
-                            self._open.discard(path)
-                    else:
-                        gone.update(self._hidden(path))
-        except (tarfile.TarError, OSError, EOFError, zlib.error, KeyError) as exc:
-            raise Unreadable(str(exc) or type(exc).__name__) from exc
+        links: dict[str, str] = {}
+        for member, archive in _members(file):
+            path = clean(member.name)
+            if path not in self._open:
+                gone.update(self._hidden(path))
+            elif member.isfile():
+                self._take(path, archive, member)
+            elif member.islnk():
+                links[clean(member.linkname)] = path
+        if links:
+            file.seek(0)
+            for member, archive in _members(file):
+                target = links.get(clean(member.name))
+                if target is not None and member.isfile():
+                    self._take(target, archive, member)
         self._open -= gone
+
+    def _take(self, path: str, archive: tarfile.TarFile, member: tarfile.TarInfo) -> None:
+        if member.size > MAX_FILE:
+            raise Unreadable(f"its file {path} has {member.size} bytes, {MAX_FILE} are permitted")
+        content = archive.extractfile(member)
+        if content is not None:
+            self.found[self._asked[path]] = content.read()
+            self._open.discard(path)
 
     def _hidden(self, path: str) -> Iterable[str]:
         """Which wanted files a whiteout entry hides in the layers below."""
@@ -67,10 +79,24 @@ def clean(path: str) -> str:
     return "/".join(part for part in path.split("/") if part not in ("", "."))
 
 
+def _members(file: IO[bytes]) -> Iterator[tuple[tarfile.TarInfo, tarfile.TarFile]]:
+    """Every entry in order; what is wrong with the layer, its size included, is raised as Unreadable."""
+    try:
+        with _open_tar(file) as archive:
+            for number, member in enumerate(archive):
+                if number > MAX_MEMBERS:
+                    raise Unreadable(f"it has more than {MAX_MEMBERS} files")
+                yield member, archive
+                # It would keep every entry it has seen.
+                archive.members = []  # type: ignore[attr-defined]
+    except (tarfile.TarError, OSError, EOFError, zlib.error, KeyError, ValueError, OverflowError) as exc:
+        raise Unreadable(str(exc) or type(exc).__name__) from exc
+
+
 def _open_tar(file: IO[bytes]) -> tarfile.TarFile:
     start = file.read(4)
     file.seek(0)
     if start.startswith(_ZSTD):
         raise Unreadable("it is compressed with zstd, only gzip and plain tar can be read")
-    source = gzip.GzipFile(fileobj=file, mode="rb") if start.startswith(_GZIP) else file
-    return tarfile.open(fileobj=source, mode="r:")
+    source: Any = gzip.GzipFile(fileobj=file, mode="rb") if start.startswith(_GZIP) else file
+    return tarfile.open(fileobj=cast("IO[bytes]", BoundedReader(source)), mode="r:")

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from hcp.oci.auth import Auths
+from hcp.oci.border import OPEN, Border
 from hcp.oci.client import RegistryClient
 from hcp.oci.mirrors import Mirror
 from hcp.oci.trust import Trust
@@ -39,14 +40,16 @@ class RegistryPool:
         ca_pem: str | None = None,
         mirrors: Iterable[Mirror] = (),
         registry_cas: Mapping[str, str] | None = None,
+        border: Border = OPEN,
     ) -> RegistryClient:
         """The client for exactly these settings. Do not close it."""
         mirrors = tuple(mirrors)
-        settings = [auths, ca_pem, [repr(m) for m in mirrors], registry_cas]
+        settings: list[Any] = [auths, ca_pem, [repr(m) for m in mirrors], registry_cas]
+        settings += [border.guarded, sorted(border.declared), sorted(border.insecure)]
         key = hashlib.sha256(json.dumps(settings, sort_keys=True, default=dict).encode()).hexdigest()
         client = self._clients.get(key)
         if client is None:
-            client = RegistryClient(Auths(auths), mirrors=mirrors, trust=Trust(ca_pem, registry_cas))
+            client = RegistryClient(Auths(auths), mirrors=mirrors, trust=Trust(ca_pem, registry_cas), border=border)
             self._clients[key] = client
             while len(self._clients) > MAX_CLIENTS:
                 self._retire(self._clients.popitem(last=False)[1])
@@ -55,9 +58,11 @@ class RegistryPool:
 
     async def close(self) -> None:
         clients, self._clients = list(self._clients.values()), OrderedDict()
-        await asyncio.gather(*(c.close() for c in clients), *self._closing)
+        for task in self._closing:
+            task.cancel()
+        await asyncio.gather(*(c.close() for c in clients), *self._closing, return_exceptions=True)
 
     def _retire(self, client: RegistryClient) -> None:
-        task = asyncio.get_running_loop().create_task(client.close())
+        task = asyncio.get_running_loop().create_task(client.close_when_idle())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)

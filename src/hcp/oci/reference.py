@@ -17,6 +17,10 @@ _LABEL = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?"
 _REGISTRY = re.compile(rf"(?:{_LABEL}(?:\.{_LABEL})*|\[[0-9A-Fa-f:.]+\])(?::[0-9]{{1,5}})?")
 
 
+def is_digest(text: str) -> bool:
+    return _DIGEST.fullmatch(text) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class Reference:
     """Where an image is: registry, repository, and a tag, a digest or both. The digest decides when it is there."""

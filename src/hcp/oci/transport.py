@@ -1,37 +1,55 @@
-"""HTTP to registries: tokens, trust, and errors that name the image."""
+"""HTTP to registries: tokens, trust, redirects, and errors that name the image."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import ssl
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 import aiohttp
+from yarl import URL
 
-from hcp.oci import errors
+from hcp.oci import errors, realm
 from hcp.oci.auth import Auths, Challenge, Login, Token, parse_challenge
+from hcp.oci.border import OPEN, Border, ForbiddenAddress
+from hcp.oci.bounds import MAX_TOKEN, TooLarge, read_at_most
 from hcp.oci.reference import Reference
 from hcp.oci.trust import Trust
 
 LIMITS = aiohttp.ClientTimeout(total=None, sock_connect=15, sock_read=60)
+MAX_REDIRECTS = 5
+REDIRECTS = (301, 302, 303, 307, 308)
 
 
 class RegistryTransport:
     """Sends authorised GET requests to any number of registries."""
 
-    def __init__(self, auths: Auths, trust: Trust, plain_http: Collection[str] = ()) -> None:
+    def __init__(self, auths: Auths, trust: Trust, border: Border = OPEN) -> None:
         self._auths = auths
         self._trust = trust
-        self._plain_http = frozenset(plain_http)
+        self._border = border
         self._headers: dict[tuple[str, str], str | Token] = {}
-        self._session: aiohttp.ClientSession | None = None
+        # Connections whose addresses are checked, and those of registries that may be anywhere.
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}
+        self._busy = 0
+        self._idle = asyncio.Event()
 
     async def close(self) -> None:
-        session, self._session = self._session, None
-        if session is not None:
+        sessions, self._sessions = list(self._sessions.values()), {}
+        for session in sessions:
             await session.close()
+
+    async def close_when_idle(self) -> None:
+        """Let requests under way end before the connections go."""
+        try:
+            while self._busy:
+                self._idle.clear()
+                await self._idle.wait()
+        finally:
+            await self.close()
 
     @contextlib.asynccontextmanager
     async def get(
@@ -45,7 +63,7 @@ class RegistryTransport:
                 yield response
                 return
             challenges = response.headers.getall("WWW-Authenticate", [])
-        await self._authorise(ref, [parse_challenge(c) for c in challenges])
+        await self._authorise(ref, [parse_challenge(c) for c in challenges[:8]])
         async with self._request(ref, method, url, self._with_auth(ref, headers)) as response:
             self._check(ref, response)
             yield response
@@ -54,26 +72,68 @@ class RegistryTransport:
     async def _request(
         self, ref: Reference, method: str, url: str, headers: Mapping[str, str], params: Mapping[str, str] | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(timeout=LIMITS, headers={"User-Agent": "hcp"})
         image, host = str(ref), ref.host
+        self._busy += 1
         try:
-            async with self._session.request(
-                method, url, headers=headers, params=params, ssl=self._trust.context(ref.registry)
-            ) as response:
+            async with contextlib.AsyncExitStack() as stack:
+                try:
+                    wanted = URL(url).extend_query(params or {})
+                    response = await self._follow(stack, ref, method, wanted, dict(headers))
+                except ValueError as exc:
+                    if isinstance(exc, aiohttp.ClientError | OSError):
+                        raise
+                    raise errors.unreachable(image, host, str(exc)) from exc
                 yield response
         except (aiohttp.ClientConnectorCertificateError, ssl.SSLCertVerificationError) as exc:
             reason = getattr(exc, "certificate_error", exc)
             raise errors.untrusted(image, host, getattr(reason, "verify_message", "") or str(reason)) from exc
         except aiohttp.ClientConnectorError as exc:
+            forbidden = _forbidden(exc)
+            if forbidden is not None:
+                raise errors.refused(image, host, str(forbidden)) from exc
             raise errors.unreachable(image, host, exc.os_error.strerror or str(exc.os_error)) from exc
         except TimeoutError as exc:
             raise errors.unreachable(image, host, "no answer in time") from exc
+        except ForbiddenAddress as exc:
+            raise errors.refused(image, host, str(exc)) from exc
         except (aiohttp.ClientError, OSError) as exc:
             raise errors.unreachable(image, host, str(exc) or type(exc).__name__) from exc
+        finally:
+            self._busy -= 1
+            self._idle.set()
+
+    async def _follow(
+        self, stack: contextlib.AsyncExitStack, ref: Reference, method: str, url: URL, headers: dict[str, str]
+    ) -> aiohttp.ClientResponse:
+        """Ask, and go where the answer sends us, each time with the same questions about the place."""
+        for _ in range(MAX_REDIRECTS + 1):
+            place = _place(url)
+            if url.scheme != "https" and not (url.scheme == "http" and self._border.is_insecure(place)):
+                raise errors.refused(str(ref), ref.host, f"{_shown(url)} is not served over https")
+            session = self._session(watched=self._border.watches(place))
+            context = self._trust.context(ref.registry if place == ref.host else place)
+            response = await stack.enter_async_context(
+                session.request(method, url, headers=headers, ssl=context, allow_redirects=False)
+            )
+            if response.status not in REDIRECTS or "Location" not in response.headers:
+                return response
+            target = url.join(URL(response.headers["Location"]))
+            response.release()
+            if target.origin() != url.origin():
+                headers.pop("Authorization", None)
+            url = target
+        raise errors.unreachable(str(ref), ref.host, f"it redirects more than {MAX_REDIRECTS} times")
+
+    def _session(self, *, watched: bool) -> aiohttp.ClientSession:
+        found = self._sessions.get(watched)
+        if found is None:
+            connector = aiohttp.TCPConnector(socket_factory=self._border.socket if watched else None)
+            found = aiohttp.ClientSession(timeout=LIMITS, headers={"User-Agent": "hcp"}, connector=connector)
+            self._sessions[watched] = found
+        return found
 
     def _base(self, ref: Reference) -> str:
-        return f"{'http' if ref.registry in self._plain_http else 'https'}://{ref.host}"
+        return f"{'http' if self._border.is_insecure(ref.registry) else 'https'}://{ref.host}"
 
     def _check(self, ref: Reference, response: aiohttp.ClientResponse) -> None:
         status = response.status
@@ -105,17 +165,62 @@ class RegistryTransport:
         raise errors.unauthorized(str(ref), ref.host, login is not None)
 
     async def _token(self, ref: Reference, challenge: Challenge, login: Login | None) -> Token:
+        await self._check_realm(ref, challenge.realm)
         params = {"scope": challenge.scope or f"repository:{ref.repository}:pull"}
         if challenge.service:
             params["service"] = challenge.service
         headers = {"Authorization": login.basic} if login is not None else {}
         async with self._request(ref, "GET", challenge.realm, headers, params) as response:
-            if response.status >= 400:
+            if response.status >= 300:
                 raise errors.unauthorized(str(ref), ref.host, login is not None)
-            token = Token.from_answer(_object(await response.read()))
+            try:
+                token = Token.from_answer(_object(await read_at_most(response.content, MAX_TOKEN)))
+            except TooLarge as exc:
+                raise errors.unreachable(str(ref), ref.host, f"its token service sent too much: {exc}") from exc
         if token is None:
             raise errors.unauthorized(str(ref), ref.host, login is not None)
         return token
+
+    async def _check_realm(self, ref: Reference, text: str) -> None:
+        """Whether the place where the registry wants us to buy a token is one it may speak for."""
+        try:
+            wanted = (URL(text).host or "").lower()
+            host, port = realm.split(ref.host)
+        except ValueError:
+            wanted = host = ""
+        if wanted and wanted == host:
+            return
+        if wanted and not self._border.is_insecure(ref.registry):
+            watched = self._border.watches(ref.host)
+            context = self._trust.context(ref.registry)
+            try:
+                found = await realm.certificate(host, port or 443, context, self._border, watched=watched)
+            except (OSError, ssl.SSLError, TimeoutError) as exc:
+                raise errors.unreachable(str(ref), ref.host, str(exc) or "no answer in time") from exc
+            if realm.covers(found, wanted):
+                return
+        raise errors.refused(
+            str(ref), ref.host, f"it wants logins to be sent to {text[:200]!r}, which its certificate does not cover"
+        )
+
+
+def _place(url: URL) -> str:
+    """A URL's host as image references write it: without the port that goes without saying."""
+    host = url.host_subcomponent or ""
+    return f"{host}:{url.explicit_port}" if url.explicit_port not in (None, 443) else host
+
+
+def _shown(url: URL) -> str:
+    return str(url.origin())[:200] if url.host else repr(str(url)[:200])
+
+
+def _forbidden(error: BaseException | None) -> ForbiddenAddress | None:
+    """The refusal among the reasons of a failed connection: of several addresses each has one."""
+    if error is None or isinstance(error, ForbiddenAddress):
+        return error
+    inner = list(getattr(error, "exceptions", ()))
+    inner += [getattr(error, "os_error", None), error.__cause__]
+    return next((found for one in inner if one is not error and (found := _forbidden(one)) is not None), None)
 
 
 def _bearer(token: Token) -> str | None:
@@ -125,6 +230,6 @@ def _bearer(token: Token) -> str | None:
 def _object(raw: bytes) -> dict[str, Any]:
     try:
         parsed = json.loads(raw)
-    except ValueError:
+    except (ValueError, RecursionError):
         return {}
     return parsed if isinstance(parsed, dict) else {}

@@ -48,6 +48,8 @@ class Options:
     # Whether the process can reach Services of the management cluster.
     inside: bool = True
     own_image: str = ""
+    internal_registries: frozenset[str] = frozenset()
+    insecure_registries: frozenset[str] = frozenset()
     support: support.Support = field(default_factory=support.Support)
     identity: str = field(default_factory=default_identity)
 
@@ -100,6 +102,8 @@ class Operator:
             own_image=options.own_image,
             namespace=options.namespace,
             inside=options.inside,
+            internal_registries=options.internal_registries,
+            insecure_registries=options.insecure_registries,
         )
         clusters, controllers = await hostedcluster.setup(ctx)
         controllers += await nodepool.setup(ctx, clusters.release)

@@ -128,5 +128,8 @@ class OperatorContext:
     namespace: str = "hypershift"
     # Whether the process runs in the management cluster and so reaches its pod and service networks.
     inside: bool = True
+    # Registries that the administrator declared: inside the management cluster, and without TLS.
+    internal_registries: frozenset[str] = frozenset()
+    insecure_registries: frozenset[str] = frozenset()
     # Called in order when the process stops.
     closers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)
