@@ -6,6 +6,7 @@ import ipaddress
 import itertools
 from collections.abc import Iterable, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 from hcp.api import names
 from hcp.api.addresses import is_address, is_network
@@ -37,8 +38,43 @@ def problems(
     found = list(names.cluster_name_problems(meta["namespace"], meta["name"]))
     found += _networks(spec)
     found += _services(spec, has_routes=has_routes)
+    found += _proxy((spec.get("configuration") or {}).get("proxy") or {})
     found += _neighbours(cluster, others)
     return found
+
+
+def _unusable(service: str, host: str) -> list[str]:
+    """A host that no certificate can be made out to."""
+    if not host or is_address(host):
+        return []
+    problem = names.subdomain_problem(host.lower())
+    return [f"service {service}: {host[:100]!a} cannot be the name of a host, it {problem}"] if problem else []
+
+
+def _proxy(proxy: Mapping[str, Any]) -> list[str]:
+    """Machines read these before anything else; one they do not understand keeps them from starting."""
+    found = []
+    for field in ("httpProxy", "httpsProxy"):
+        value = str(proxy.get(field) or "")
+        if value and not _is_proxy(value):
+            found.append(
+                f"configuration.proxy.{field} {value[:100]!a} is not a proxy: it looks like "
+                "http://user:password@proxy.example.com:3128"
+            )
+    if any(char.isspace() or not char.isprintable() for char in str(proxy.get("noProxy") or "").replace(", ", ",")):
+        found.append("configuration.proxy.noProxy is not a list of hosts and networks, joined by commas")
+    return found
+
+
+def _is_proxy(text: str) -> bool:
+    if not text.isascii() or any(char.isspace() or not char.isprintable() for char in text):
+        return False
+    try:
+        parsed = urlsplit(text)
+        port = parsed.port
+    except ValueError:
+        return False
+    return parsed.scheme in ("http", "https") and bool(parsed.hostname) and port != 0
 
 
 def _parse(where: str, text: str, found: list[str]) -> Network | None:
@@ -85,6 +121,7 @@ def _services(spec: Mapping[str, Any], *, has_routes: bool) -> list[str]:
         service, strategy = entry["service"], entry.get("servicePublishingStrategy") or {}
         kind = strategy.get("type")
         hostname = ((strategy.get("route") or {}) | (strategy.get("loadBalancer") or {})).get("hostname")
+        found += _unusable(service, hostname or (strategy.get("nodePort") or {}).get("address") or "")
         if hostname and hostname in seen:
             found.append(f"services {seen[hostname]} and {service} have the same host name {hostname}")
         seen[hostname or service] = service

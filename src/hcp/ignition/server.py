@@ -108,9 +108,10 @@ class BootstrapServer:
             return Answer(511, "the token is not known or has expired")
         if pool != entry.node_pool or (target and target != entry.target):
             return Answer(401, "the token belongs to another node pool or configuration")
-        if not entry.payload:
+        payload = entry.payload()
+        if not payload:
             return Answer(500, "the stored document is damaged")
-        return Answer(200, "served", entry.payload, entry)
+        return Answer(200, "served", payload, entry)
 
     def _write_audit(
         self, request: web.Request, answer: Answer, token: str | None, pool: str, target: str, started: float

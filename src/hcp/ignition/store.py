@@ -9,11 +9,14 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import gzip
+import io
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from hcp.api.names import ANNOTATION_IGNITION_TOKEN_EXPIRY, ANNOTATION_NODEPOOL, GROUP, OPERATOR_NAMESPACE
+from hcp.errors import HcpError
 from hcp.ignition.hashes import limited_name
 from hcp.ignition.tokens import parse_stamp, stamp
 
@@ -22,6 +25,9 @@ LABEL_DOCUMENT = "document"
 LABEL_CERTIFICATE = "serving-cert"
 LABEL_CONTROL_PLANE = f"{GROUP}/control-plane-namespace"
 ANNOTATION_TARGET = f"{GROUP}/nodePoolTargetConfigVersion"
+# The largest document that is served. A Secret holds one of 1 MiB when it is packed.
+MAX_DOCUMENT = 8 << 20
+MAX_PACKED = 700 << 10
 ANNOTATION_REACHED = f"{GROUP}/ignition-reached"
 
 
@@ -34,9 +40,19 @@ class Stored:
     target: str
     token: str
     old_token: str
-    payload: bytes
+    # As it lies in the Secret: unpacked, the documents of many pools would not fit into the server's memory.
+    packed: bytes
     expires: dt.datetime | None
     reached: bool
+
+    def payload(self) -> bytes:
+        """The document; empty when it cannot be read."""
+        try:
+            with gzip.GzipFile(fileobj=io.BytesIO(self.packed)) as file:
+                found = file.read(MAX_DOCUMENT + 1)
+        except (OSError, EOFError, zlib.error):
+            return b""
+        return found if len(found) <= MAX_DOCUMENT else b""
 
     def expired(self, now: dt.datetime) -> bool:
         """Whether its tokens are no longer good."""
@@ -65,10 +81,17 @@ def document_secret(
     namespace: str = OPERATOR_NAMESPACE,
 ) -> dict[str, Any]:
     """The Secret for one document; ``node_pool`` is ``namespace/name``."""
+    packed = pack(payload)
+    if len(payload) > MAX_DOCUMENT or len(packed) > MAX_PACKED:
+        raise HcpError(
+            f"the configuration of node pool {node_pool} is too large: {len(payload)} bytes, {len(packed)} compressed",
+            cause=f"at most {MAX_DOCUMENT} and {MAX_PACKED} can be handed to machines",
+            hint="make the ConfigMaps named in spec.config smaller",
+        )
     annotations = {ANNOTATION_NODEPOOL: node_pool, ANNOTATION_TARGET: target}
     if expires:
         annotations[ANNOTATION_IGNITION_TOKEN_EXPIRY] = stamp(expires)
-    data = {"token": token.encode(), "old_token": old_token.encode(), "payload": pack(payload)}
+    data = {"token": token.encode(), "old_token": old_token.encode(), "payload": packed}
     return {
         "apiVersion": "v1",
         "kind": "Secret",
@@ -84,21 +107,24 @@ def document_secret(
 
 
 def stored(secret: Mapping[str, Any]) -> Stored:
-    """Read a document Secret; an unreadable payload becomes empty and is answered with an error."""
+    """Read a document Secret; what is unreadable in it becomes empty and is answered with an error."""
     metadata = secret.get("metadata") or {}
     annotations = metadata.get("annotations") or {}
     data = secret.get("data") or {}
-    try:
-        payload = gzip.decompress(base64.b64decode(data.get("payload", "")))
-    except (OSError, EOFError, ValueError):
-        payload = b""
     return Stored(
         name=metadata.get("name", ""),
         node_pool=annotations.get(ANNOTATION_NODEPOOL, ""),
         target=annotations.get(ANNOTATION_TARGET, ""),
-        token=base64.b64decode(data.get("token", "")).decode(),
-        old_token=base64.b64decode(data.get("old_token", "")).decode(),
-        payload=payload,
+        token=_decoded(data, "token").decode(errors="replace"),
+        old_token=_decoded(data, "old_token").decode(errors="replace"),
+        packed=_decoded(data, "payload"),
         expires=parse_stamp(annotations.get(ANNOTATION_IGNITION_TOKEN_EXPIRY, "")),
         reached=annotations.get(ANNOTATION_REACHED) == "True",
     )
+
+
+def _decoded(data: Mapping[str, Any], key: str) -> bytes:
+    try:
+        return base64.b64decode(data.get(key) or "")
+    except ValueError:
+        return b""

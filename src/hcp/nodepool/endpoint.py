@@ -6,11 +6,21 @@ from collections.abc import Iterable
 from typing import Any
 
 from hcp import pki
-from hcp.ignition.certs import CA_SECRET, SERVING_SECRET, ca_secret, read_pair, serving_leaf, serving_secret
+from hcp.ignition.certs import (
+    CA_SECRET,
+    SERVING_SECRET,
+    Wanted,
+    ca_secret,
+    choose,
+    read_pair,
+    serving_leaf,
+    serving_secret,
+)
 from hcp.kube.errors import AlreadyExists
 from hcp.kube.resources import HOSTEDCLUSTERS, ROUTES, SECRETS
 from hcp.runtime import Controller, Result, apply_if_changed
 from hcp.runtime.context import OperatorContext
+from hcp.runtime.store import key_of
 
 Object = dict[str, Any]
 _KEY = "ignition-server"
@@ -24,6 +34,7 @@ class EndpointCertificates:
         self._ctx = ctx
         self._routes = ctx.informers.get(ROUTES, ns=ctx.namespace)
         self._clusters = ctx.informers.get(HOSTEDCLUSTERS)
+        self._told: dict[str, str] = {}
         self.controller = Controller("ignition-certificates", self._reconcile, workers=1)
 
     def wire(self) -> Controller:
@@ -33,22 +44,25 @@ class EndpointCertificates:
         self.controller.enqueue(_KEY)
         return self.controller
 
-    def _hosts(self) -> Iterable[str]:
+    def _own(self) -> Iterable[str]:
         for route in self._routes.list(self._ctx.namespace):
             if route["metadata"]["name"].startswith("ignition-server") and (route.get("spec") or {}).get("host"):
-                yield route["spec"]["host"]
+                yield str(route["spec"]["host"])
+
+    def _wanted(self) -> Iterable[Wanted]:
         for cluster in self._clusters.list():
-            found = (cluster.get("status") or {}).get("ignitionEndpoint")
-            if found:
-                yield _host_of(found)
-            for entry in (cluster.get("spec") or {}).get("services") or []:
-                if entry.get("service") == "Ignition":
-                    strategy = entry.get("servicePublishingStrategy") or {}
-                    given = (strategy.get("nodePort") or {}).get("address") or (strategy.get("route") or {}).get(
-                        "hostname"
-                    )
-                    if given:
-                        yield given
+            meta = cluster["metadata"]
+            for host in _hosts_of(cluster):
+                yield Wanted(host, key_of(cluster), str(meta.get("creationTimestamp") or ""))
+
+    def _tell(self, refused: dict[str, str]) -> None:
+        """Each cluster whose name is left out is told so; once, and again only when it is another name."""
+        for key, why in refused.items():
+            cluster = self._clusters.get_key(key)
+            if cluster is not None and self._told.get(key) != why:
+                message = f"Machines cannot fetch their configuration under a name this cluster wants: {why}."
+                self._ctx.events.event(cluster, "Warning", "IgnitionNameRefused", message)
+        self._told = dict(refused)
 
     async def _reconcile(self, _key: str) -> Result | None:
         client, namespace = self._ctx.client, self._ctx.namespace
@@ -59,11 +73,26 @@ class EndpointCertificates:
             except AlreadyExists:
                 authority = await client.get(SECRETS, CA_SECRET, namespace)
         ca = read_pair(authority, "ca.crt", "ca.key")
-        leaf = serving_leaf(sorted(set(self._hosts())), namespace)
+        chosen = choose(self._own(), self._wanted())
+        self._tell(chosen.refused)
+        leaf = serving_leaf(chosen.hosts, namespace)
         known = await client.get_or_none(SECRETS, SERVING_SECRET, namespace)
         if known is None or pki.needs_renewal(read_pair(known, "tls.crt", "tls.key"), ca.cert_pem, leaf):
             await apply_if_changed(client, None, serving_secret(pki.issue_leaf(ca, leaf), ca.cert_pem, namespace))
         return Result(_DAILY)
+
+
+def _hosts_of(cluster: Object) -> Iterable[str]:
+    """The names under which a cluster's machines look for the bootstrap server."""
+    found = (cluster.get("status") or {}).get("ignitionEndpoint")
+    if found:
+        yield _host_of(str(found))
+    for entry in (cluster.get("spec") or {}).get("services") or []:
+        if entry.get("service") == "Ignition":
+            strategy = entry.get("servicePublishingStrategy") or {}
+            given = (strategy.get("nodePort") or {}).get("address") or (strategy.get("route") or {}).get("hostname")
+            if given:
+                yield str(given)
 
 
 def _host_of(endpoint: str) -> str:

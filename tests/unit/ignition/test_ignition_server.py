@@ -1,11 +1,15 @@
+import base64
 import datetime as dt
 
+import pytest
+
 from hcp import pki
+from hcp.errors import HcpError
 from hcp.ignition.catalog import Catalog
-from hcp.ignition.certs import ca_secret, read_pair, serving_leaf, serving_secret
+from hcp.ignition.certs import Wanted, ca_secret, choose, read_pair, serving_leaf, serving_secret
 from hcp.ignition.limits import RateLimit
 from hcp.ignition.server import BootstrapServer, bearer_token
-from hcp.ignition.store import Stored, document_secret, secret_name, stored
+from hcp.ignition.store import MAX_DOCUMENT, Stored, document_secret, pack, secret_name, stored
 from hcp.ignition.tokens import ROTATE_AFTER, Tokens, parse_stamp, rotated, stamp, until_rotation
 
 NOW = dt.datetime.now(dt.UTC)
@@ -95,10 +99,40 @@ def test_rate_limit_refills_and_forgets() -> None:
     assert limit.allow("a", 1.0), "the oldest key was forgotten"
 
 
+def test_a_document_that_unpacks_to_too_much_is_refused_and_never_served() -> None:
+    with pytest.raises(HcpError, match="a/b is too large"):
+        document_secret("n", "a/b", "cc", token="t", old_token="", payload=b"x" * (MAX_DOCUMENT + 1))
+    secret = document_secret("n", "a/b", "cc", token="t", old_token="", payload=b"x")
+    secret["data"]["payload"] = base64.b64encode(pack(b"x" * (MAX_DOCUMENT + 1))).decode()
+    assert stored(secret).payload() == b""
+
+
+def test_a_damaged_secret_is_an_empty_document_and_no_error() -> None:
+    secret = document_secret("n", "a/b", "cc", token="t", old_token="", payload=b"x")
+    secret["data"] = {"token": "/w==", "old_token": "%", "payload": "AAAA"}
+    assert stored(secret).payload() == b""
+
+
+def test_names_that_no_certificate_can_have_and_names_too_many_are_left_out() -> None:
+    wanted = [
+        Wanted("bücher", "bad/one", "1"),
+        Wanted("x" * 64 + ".example.com", "bad/two", "1"),
+        Wanted("ignition.good.example.com", "good/one", "9"),
+        Wanted("192.0.2.9", "good/two", "9"),
+        *(Wanted(f"{number}.{'x' * 60}.greedy.example.com", f"greedy/{number}", "2") for number in range(1000)),
+    ]
+    chosen = choose(["own.example.com", "ö"], wanted)
+    assert {"own.example.com", "ignition.good.example.com", "192.0.2.9"} <= set(chosen.hosts)
+    assert {"bad/one", "bad/two", "greedy/999"} <= set(chosen.refused)
+    assert "greedy/0" not in chosen.refused
+    pair = pki.issue_leaf(pki.new_ca("test"), serving_leaf(chosen.hosts))
+    assert len(pair.cert_pem) < 64_000
+
+
 def test_secret_round_trip() -> None:
     secret = document_secret("n", "a/b", "cc", token="t", old_token="o", payload=b"body", expires=NOW)
     entry = stored(secret)
-    assert (entry.node_pool, entry.target, entry.token, entry.old_token, entry.payload) == (
+    assert (entry.node_pool, entry.target, entry.token, entry.old_token, entry.payload()) == (
         "a/b",
         "cc",
         "t",
