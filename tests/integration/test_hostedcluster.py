@@ -73,7 +73,8 @@ class Running:
                 super().__init__(*args, **{**options, "observer": observer})
 
         monkeypatch.setattr(process, "Client", Watched)
-        options = process.Options(config, health_port=-1, inside=False, support=Support())
+        local = frozenset({"localhost", "127.0.0.1:1"})  # where the registries of the tests listen
+        options = process.Options(config, health_port=-1, inside=False, internal_registries=local, support=Support())
         self.task = asyncio.create_task(process.Operator(options).run())
 
     async def stop(self) -> None:

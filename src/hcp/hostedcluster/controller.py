@@ -36,7 +36,9 @@ class HostedClusters:
     def __init__(self, ctx: OperatorContext) -> None:
         self.ctx = ctx
         self.cache = Cache(ctx.client, ctx.informers)
-        registries = Registries(self._inside, ctx.internal_registries, ctx.insecure_registries)
+        networks = ManagementNetworks(ctx.informers)
+        declared = ctx.internal_registries, ctx.insecure_registries
+        registries = Registries(lambda: networks.now().hidden, *declared)
         self._releases = Releases(self.cache, registries)
         self._api = HostedApi(ctx, self._changed)
         self._care = EtcdCare(ctx, self._changed)
@@ -67,14 +69,6 @@ class HostedClusters:
     async def release(self, cluster: Mapping[str, Any], image: str) -> Release:
         """For node pools: the same reading, with the same pull secret, mirrors and trust; errors are raised."""
         return await self._releases.read_or_raise(cluster, image)
-
-    def _inside(self) -> list[str]:
-        found: list[str] = []
-        for node in self.cache.list(k.NODES):
-            found += (node.get("spec") or {}).get("podCIDRs") or []
-            addresses = (node.get("status") or {}).get("addresses") or []
-            found += [one["address"] for one in addresses if one.get("type") in ("InternalIP", "ExternalIP")]
-        return found
 
     async def _reconcile(self, key: str) -> Any:
         return await self._reconciler(key)
