@@ -29,6 +29,7 @@ def crd(
     kind: str,
     plural: str,
     short_names: Iterable[str] = (),
+    categories: Iterable[str] = (),
     doc: str,
     spec: Schema,
     status: Schema | None = None,
@@ -61,6 +62,9 @@ def crd(
     shorts = list(short_names)
     if shorts:
         names["shortNames"] = shorts
+    groups = list(categories)
+    if groups:
+        names["categories"] = groups
     metadata: dict[str, Any] = {"name": f"{plural}.{group}"}
     if labels:
         metadata["labels"] = dict(labels)

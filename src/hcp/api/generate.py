@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from hcp.api import hostedcluster, hostedcontrolplane, nodepool
+from hcp.api import controlplanecomponent, hostedcluster, hostedcontrolplane, nodepool
 
 FOLDER = Path(__file__).parent / "crds"
 HEADER = "# Generated from hcp.api by `python -m hcp.api.generate`. Do not edit.\n"
@@ -19,7 +19,7 @@ HEADER = "# Generated from hcp.api by `python -m hcp.api.generate`. Do not edit.
 
 def crds() -> list[dict[str, Any]]:
     """Our CustomResourceDefinitions, in the order they are installed."""
-    return [hostedcluster.build(), nodepool.build(), hostedcontrolplane.build()]
+    return [hostedcluster.build(), nodepool.build(), hostedcontrolplane.build(), controlplanecomponent.build()]
 
 
 class _Dumper(yaml.SafeDumper):

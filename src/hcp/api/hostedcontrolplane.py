@@ -50,6 +50,7 @@ def build() -> dict[str, Any]:
         kind="HostedControlPlane",
         plural="hostedcontrolplanes",
         short_names=("hcp", "hcps"),
+        categories=("cluster-api",),
         doc="The control plane of a hosted cluster, as Cluster API sees it.",
         spec=spec(),
         status=status(),

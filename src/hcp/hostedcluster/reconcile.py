@@ -11,6 +11,7 @@ from hcp.api import conditions as c
 from hcp.api import names, pause
 from hcp.guest.own_network import own_network
 from hcp.hostedcluster import (
+    components,
     defaults,
     deletion,
     etcd_care,
@@ -31,7 +32,15 @@ from hcp.hostedcluster.observed import Observed
 from hcp.hostedcluster.releases import Releases, sentence
 from hcp.hostedcluster.scope import Scope
 from hcp.hostedcluster.strangers import Strangers
-from hcp.kube.resources import HOSTEDCLUSTERS, HOSTEDCONTROLPLANES, INGRESS_CONFIGS, NODES, ROUTES, STATEFULSETS
+from hcp.kube.resources import (
+    CONTROLPLANECOMPONENTS,
+    HOSTEDCLUSTERS,
+    HOSTEDCONTROLPLANES,
+    INGRESS_CONFIGS,
+    NODES,
+    ROUTES,
+    STATEFULSETS,
+)
 from hcp.kubevirt.networks import ManagementNetworks
 from hcp.runtime import metrics, ownership
 from hcp.runtime.conditions import get_condition, is_true
@@ -233,6 +242,7 @@ class Reconciler:
             self._cache.informer(HOSTEDCLUSTERS).observe(made)
             self._tell(scope, before, after)
         await self._project(scope, after)
+        await self._tell_components(scope, stamp)
 
     async def _project(self, scope: Scope, after: Object) -> None:
         live = self._cache.get(HOSTEDCONTROLPLANES, scope.params.name, scope.namespace)
@@ -246,6 +256,17 @@ class Reconciler:
                 HOSTEDCONTROLPLANES, scope.params.name, scope.namespace, body, subresource="status"
             )
             self._cache.informer(HOSTEDCONTROLPLANES).observe(made)
+
+    async def _tell_components(self, scope: Scope, stamp: str) -> None:
+        """One object for each part; a cluster installed by an older hcp may lack the kind."""
+        found = components.workloads_of(scope.seen)
+        if not found or scope.params.owner is None or not await self._ctx.client.has(CONTROLPLANECOMPONENTS):
+            return
+        for name, workload in sorted(found.items()):
+            before = self._cache.get(CONTROLPLANECOMPONENTS, name, scope.namespace)
+            wanted = components.component(scope.params, name, workload, before, stamp)
+            if before is None or before.get("status") != wanted["status"]:
+                self._cache.informer(CONTROLPLANECOMPONENTS).observe(await self._ctx.client.apply(wanted))
 
     def _tell(self, scope: Scope, before: Object, after: Object) -> None:
         """Events for what a person should know: turns of the conditions people look at."""

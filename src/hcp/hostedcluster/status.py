@@ -104,13 +104,7 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
         **_guest(cluster, seen),
         NOT_SPREAD: _verdict(not seen.unspread, "Replicas can run on different nodes", "TooFewNodes", seen.unspread),
     }
-    if seen.credentials_problem is not None:
-        parts[c.PLATFORM_CREDENTIALS_FOUND] = _verdict(
-            not seen.credentials_problem,
-            "Required platform credentials are found",
-            seen.credentials_reason or c.PLATFORM_CREDENTIALS_NOT_FOUND,
-            seen.credentials_problem,
-        )
+    parts |= _credentials(cluster, seen)
     if seen.ignition_ready is not None:
         parts[c.IGNITION_ENDPOINT_AVAILABLE] = _verdict(
             seen.ignition_ready,
@@ -119,6 +113,11 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
             "Deployment ignition-server in the operator's namespace is not available",
         )
     if (cluster["spec"].get("platform") or {}).get("type") == "KubeVirt":
+        parts[c.VALID_KUBEVIRT_MTU] = (
+            True,
+            c.AS_EXPECTED,
+            "The guest's network takes its MTU from the machines, which take theirs from the infra cluster's network",
+        )
         parts[c.KUBEVIRT_LIVE_MIGRATABLE] = _verdict(
             not seen.not_migratable,
             "All is well",
@@ -126,6 +125,17 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
             f"Node pools with nodes that cannot move: {', '.join(seen.not_migratable)}",
         )
     return parts
+
+
+def _credentials(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
+    """Whether what the platform needs to log in somewhere is there; on the management cluster itself it is nothing."""
+    platform = cluster["spec"].get("platform") or {}
+    external = bool((platform.get("kubevirt") or {}).get("credentials"))
+    if platform.get("type") != "KubeVirt" or (external and seen.credentials_problem is None):
+        return {}
+    found = "Required platform credentials are found" if external else "The platform needs no credentials"
+    problem, reason = seen.credentials_problem or "", seen.credentials_reason or c.PLATFORM_CREDENTIALS_NOT_FOUND
+    return {c.PLATFORM_CREDENTIALS_FOUND: _verdict(not problem, found, reason, problem)}
 
 
 def _verdict(good: bool, message: str, reason: str, problem: str) -> Verdict:
@@ -284,10 +294,12 @@ def _versions(
     guest_ready = seen.guest is not None and seen.guest.reachable and not seen.guest.problem and not seen.guest.waiting
     common: dict[str, Any] = {"generation": generation, "now": now}
     known = seen.release.version
+    whole = version.advance(
+        before.get("version"), image=image, version=known, complete=at_version and guest_ready, **common
+    )
     return {
-        "version": version.advance(
-            before.get("version"), image=image, version=known, complete=at_version and guest_ready, **common
-        ),
+        # Clients expect the list; without a graph of updates it is empty.
+        "version": {**whole, "availableUpdates": []},
         "controlPlaneVersion": version.advance(
             before.get("controlPlaneVersion"), image=control_image, version=known, complete=at_version, **common
         ),
@@ -317,6 +329,6 @@ def _absent(cluster: Mapping[str, Any], seen: Observed) -> list[str]:
     absent = []
     if cluster["spec"].get("controllerAvailabilityPolicy") != "HighlyAvailable":
         absent.append(NOT_SPREAD)
-    if seen.credentials_problem is None:
+    if not _credentials(cluster, seen):
         absent.append(c.PLATFORM_CREDENTIALS_FOUND)
     return absent

@@ -171,15 +171,22 @@ def _age(cluster: Mapping[str, Any]) -> tuple[str, str]:
 
 
 # Spec fields that are accepted but do nothing yet, with the value that means "not asked for".
-_UNACTED: tuple[tuple[str, Any], ...] = (
+UNACTED: tuple[tuple[str, Any], ...] = (
     ("auditWebhook.name", ""),
-    ("autoscaling.scaling", "ScaleUpAndScaleDown"),
+    ("autoscaling.balancingIgnoredLabels", None),
+    ("autoscaling.expanders", None),
+    ("autoscaling.maxFreeDifferenceRatioPercent", None),
+    ("autoscaling.maxNodeProvisionTime", None),
     ("autoscaling.maxNodesTotal", None),
+    ("autoscaling.maxPodGracePeriod", None),
+    ("autoscaling.podPriorityThreshold", None),
     ("autoscaling.scaleDown", None),
+    ("autoscaling.scaling", "ScaleUpAndScaleDown"),
     ("capabilities.enabled", None),
     ("capabilities.disabled", None),
     ("channel", ""),
     ("configuration.apiServer.additionalCORSAllowedOrigins", None),
+    ("configuration.apiServer.audit.customRules", None),
     ("configuration.apiServer.clientCA.name", ""),
     ("configuration.apiServer.encryption", None),
     ("configuration.apiServer.servingCerts", None),
@@ -188,24 +195,34 @@ _UNACTED: tuple[tuple[str, Any], ...] = (
     ("configuration.featureGate", None),
     ("configuration.image", None),
     ("configuration.ingress", None),
+    ("configuration.network.clusterNetwork", None),
     ("configuration.network.externalIP", None),
+    ("configuration.network.networkDiagnostics", None),
+    ("configuration.network.networkType", ""),
+    ("configuration.network.serviceNetwork", None),
     ("configuration.oauth", None),
     ("configuration.operatorhub", None),
-    ("configuration.proxy", None),
+    ("configuration.proxy.readinessEndpoints", None),
+    ("configuration.proxy.trustedCA", None),
     ("configuration.scheduler", None),
+    ("dns.baseDomainPrefix", None),
+    ("dns.privateZoneID", ""),
+    ("dns.publicZoneID", ""),
     ("etcd.managed.storage.restoreSnapshotURL", None),
     ("fips", False),
     ("monitoring", None),
     ("olmCatalogPlacement", "management"),
     ("operatorConfiguration", None),
     ("platform.kubevirt.storageDriver.manual", None),
+    ("platform.kubevirt.storageDriver.type", "None"),
     ("secretEncryption.aescbc.backupKey", None),
     ("updateService", ""),
 )
 
 
 # Fields that act in part. The command line sets them by default, so what is missing is told, but as nothing wrong.
-_PARTLY: tuple[tuple[str, str], ...] = (
+PARTLY: tuple[tuple[str, str], ...] = (
+    ("dns.baseDomain", "names the guest's domain; records below it are made by whoever owns the domain"),
     (
         "platform.kubevirt.baseDomainPassthrough",
         "chooses the base domain; an ingress controller inside the cluster is published by a Service of its own",
@@ -222,13 +239,13 @@ def _at(spec: Mapping[str, Any], path: str) -> Any:
 
 def acted_on_in_part(spec: Mapping[str, Any]) -> list[str]:
     """Fields the user or the command line set that do less than their name says, each with what they do."""
-    return [f"{path} {what}" for path, what in _PARTLY if _at(spec, path)]
+    return [f"{path} {what}" for path, what in PARTLY if _at(spec, path)]
 
 
 def not_acted_on(spec: Mapping[str, Any]) -> list[str]:
     """Fields the user set and this operator only stores."""
     found = []
-    for path, neutral in _UNACTED:
+    for path, neutral in UNACTED:
         value = _at(spec, path)
         if value not in (None, neutral, {}, [], "") and not (isinstance(value, Mapping) and not any(value.values())):
             found.append(path)

@@ -102,7 +102,7 @@ def admin_objects(options: Options) -> list[Object]:
         rule("", "secrets configmaps namespaces", [*READ, "create", "update", "patch"]),
     ]
     reader = [
-        rule("hypershift.openshift.io", f"{kinds} hostedcontrolplanes", READ),
+        rule("hypershift.openshift.io", f"{kinds} hostedcontrolplanes controlplanecomponents", READ),
         rule("cluster.x-k8s.io", "*", READ),
         rule("infrastructure.cluster.x-k8s.io", "*", READ),
     ]

@@ -1,0 +1,53 @@
+"""One ControlPlaneComponent for each part of a control plane, for tools that look there. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hcp.api import conditions as c
+from hcp.api import names
+from hcp.controlplane.params import Params
+from hcp.hostedcluster.observed import Observed
+from hcp.runtime import workloads
+from hcp.runtime.conditions import set_condition
+
+Object = dict[str, Any]
+
+
+def workloads_of(seen: Observed) -> dict[str, Mapping[str, Any]]:
+    """The parts that exist, by name."""
+    found = dict(seen.deployments)
+    if seen.etcd is not None:
+        found["etcd"] = seen.etcd
+    return found
+
+
+def component(p: Params, name: str, workload: Mapping[str, Any], before: Mapping[str, Any] | None, now: str) -> Object:
+    """The object for one part; equal facts and an equal one before give an equal one."""
+    have, wanted = workloads.available(workload), workloads.wanted(workload)
+    answers = have >= wanted // 2 + 1 if name == "etcd" else workloads.serving(workload)
+    complete = workloads.rolled_out(workload)
+    said = f"{have} of {wanted} replicas are available"
+    conditions = ((before or {}).get("status") or {}).get("conditions")
+    reason = c.AS_EXPECTED if answers else c.WAITING_FOR_AVAILABLE
+    conditions = set_condition(conditions, "Available", answers, reason, said, at=now)
+    reason, said = (c.AS_EXPECTED, "Every replica is new") if complete else ("WaitingForRolloutComplete", said)
+    conditions = set_condition(conditions, "RolloutComplete", complete, reason, said, at=now)
+    version = p.version if complete else str(((before or {}).get("status") or {}).get("version") or "")
+    kind = "StatefulSet" if name == "etcd" else "Deployment"
+    status: Object = {"conditions": conditions, "resources": [{"group": "apps", "kind": kind, "name": name}]}
+    if version:
+        status["version"] = version
+    return {
+        "apiVersion": names.API_VERSION,
+        "kind": "ControlPlaneComponent",
+        "metadata": {
+            "name": name,
+            "namespace": p.namespace,
+            "labels": {names.LABEL_CONTROL_PLANE_NAMESPACE: p.namespace},
+            "ownerReferences": [dict(p.owner)] if p.owner else [],
+        },
+        "spec": {},
+        "status": status,
+    }
