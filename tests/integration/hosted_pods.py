@@ -10,12 +10,11 @@ import asyncio
 import contextlib
 import ssl
 import subprocess
-import urllib.request
 from pathlib import Path
 from typing import Any
 
 from tests.integration import hostedcluster_support as s
-from tests.integration.api_server import free_port
+from tests.integration.api_server import free_port, local_opener
 
 from hcp.kube import Client
 from hcp.kube import resources as k
@@ -117,11 +116,11 @@ class HostedPods(s.HostedProcesses):
             await asyncio.to_thread(old.wait, 30)
 
     async def _answers(self, url: str, process: subprocess.Popen[bytes]) -> None:
-        context = ssl._create_unverified_context()  # a kubelet's probe trusts anybody too
+        opener = local_opener(ssl._create_unverified_context())  # a kubelet's probe trusts anybody too
 
         def ask() -> bool:
             try:
-                with urllib.request.urlopen(url, context=context, timeout=5) as answer:
+                with opener.open(url, timeout=5) as answer:
                     return bool(answer.status == 200)
             except OSError:
                 return False

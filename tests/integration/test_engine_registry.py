@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.integration.api_server import free_port
+from tests.integration.api_server import free_port, local_opener
 
 from hcp import payload, pki, release
 from hcp.oci import Mirror, RegistryClient, Trust
@@ -67,11 +67,11 @@ def start(directory: Path, *, passwords: bool, port: int = 0) -> tuple[Registry,
     (directory / "config.yml").write_text(json.dumps(config))
     with (directory / "log").open("ab") as log:
         process = subprocess.Popen([registry_binary(), "serve", directory / "config.yml"], stdout=log, stderr=log)
-    context = ssl.create_default_context(cadata=ca.cert_pem.decode())
+    ask = local_opener(ssl.create_default_context(cadata=ca.cert_pem.decode()))
     while True:
         assert process.poll() is None, (directory / "log").read_text()
         try:
-            with urllib.request.urlopen(f"https://localhost:{port}/v2/", context=context, timeout=5):
+            with ask.open(f"https://localhost:{port}/v2/", timeout=5):
                 break
         except urllib.error.HTTPError:
             break

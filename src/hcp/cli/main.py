@@ -20,11 +20,26 @@ HELP_FLAGS = ("-h", "--help")
 
 
 def hcp() -> int:
+    speak_utf8()
     return main("hcp", sys.argv[1:])
 
 
 def hypershift() -> int:
+    speak_utf8()
     return main("hypershift", sys.argv[1:])
+
+
+def speak_utf8() -> None:
+    """In a locale of another encoding Python would read and write files in that one; YAML, JSON and names are UTF-8.
+
+    That can only be chosen before Python starts, so it starts once more. Nobody else pays for it.
+    """
+    if sys.getfilesystemencoding() == "utf-8":
+        return
+    import os
+
+    os.environ["PYTHONUTF8"] = "1"
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])  # noqa: S606 - this very program
 
 
 def main(prog: str, words: Sequence[str]) -> int:

@@ -36,6 +36,7 @@ _SYSCTLS = {
 
 
 def main() -> None:
+    os.umask(0o022)
     layout = Layout(Path(sys.argv[1]))
     tell, wait = int(sys.argv[2]), int(sys.argv[3])
     facts = json.loads((layout.run / "inside.json").read_text())

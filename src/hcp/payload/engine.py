@@ -65,14 +65,19 @@ class Engine:
         missing = self._missing(wanted)
         if not missing:
             return {name: self._present(name) for name in wanted}
-        with self.progress:
-            names_missing = [component.name for component in missing]
-            self.progress.plan(names_missing, estimates.seconds(names_missing, self.store))
-            with self.store.lock("go-modules", shared=True):
-                self._need_space()
-                make_all(missing, self._make, self._room, self._stop)
-            godrop.drop_modules(self.store)
-            godrop.drop_compiled(self.store)
+        # What is made is read by other users, in images by users nobody knows yet: not the person's umask decides.
+        before = os.umask(0o022)
+        try:
+            with self.progress:
+                names_missing = [component.name for component in missing]
+                self.progress.plan(names_missing, estimates.seconds(names_missing, self.store))
+                with self.store.lock("go-modules", shared=True):
+                    self._need_space()
+                    make_all(missing, self._make, self._room, self._stop)
+                godrop.drop_modules(self.store)
+                godrop.drop_compiled(self.store)
+        finally:
+            os.umask(before)
         return {name: self._present(name) for name in wanted}
 
     def _room(self) -> Room:

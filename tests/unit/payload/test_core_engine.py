@@ -223,3 +223,15 @@ def test_common_troubles_come_with_advice(workshop: Workshop, output: str, advic
     with pytest.raises(HcpError) as caught:
         workshop.engine().ensure(["tool"])
     assert advice in (caught.value.hint or "")
+
+
+def test_the_umask_of_whoever_builds_does_not_matter(workshop: Workshop) -> None:
+    before = os.umask(0o077)
+    try:
+        workshop.add("tool", during=lambda ctx: (ctx.out / "etc").mkdir())
+        [path] = workshop.engine().ensure(["tool"]).values()
+        assert os.umask(0o077) == 0o077
+    finally:
+        os.umask(before)
+    assert (path / "etc").stat().st_mode & 0o777 == 0o755
+    assert (path / "bin" / "tool").stat().st_mode & 0o777 == 0o444

@@ -32,6 +32,7 @@ class Supervisor:
         self.version = 0
 
     async def run(self) -> None:
+        os.umask(0o022)  # a node's files are read by many users; who may come near them, the state folder decides
         self.reaper.install()
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):

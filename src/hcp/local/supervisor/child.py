@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from hcp.local.processes import Process
+from hcp.local.supervisor.environment import environment
 from hcp.local.supervisor.logs import RotatingLog
 from hcp.local.supervisor.probes import check
 from hcp.local.supervisor.reaper import Reaper
@@ -90,7 +91,7 @@ class Child:
     async def _once(self, began: float) -> int:
         reader, writer = os.pipe()
         try:
-            self.pid = self._reaper.spawn(self.spec.argv, {**os.environ, **self.spec.env}, writer)
+            self.pid = self._reaper.spawn(self.spec.argv, environment(os.environ, self.spec.env), writer)
         except OSError as error:
             os.close(reader)
             self._log.write(f"=== {self.spec.name} cannot start: {error}\n".encode())
