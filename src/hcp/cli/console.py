@@ -25,7 +25,7 @@ async def attach(connection: Connection, name: str, idle: float) -> int:
     source, sink = sys.stdin.fileno(), sys.stdout.fileno()
     live = os.isatty(source)
     if live:
-        note(f"Connected to the console of {name}; Ctrl-] ends it, Enter brings a prompt")
+        note(f"Connected to the console of {name}; Ctrl-] ends it")
     with raw(source) if live else contextlib.nullcontext():
         heard = asyncio.Event()
         speaking = asyncio.create_task(_speak(connection, source, live))
