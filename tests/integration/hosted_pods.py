@@ -1,4 +1,5 @@
-"""What nodes do for one hosted cluster: etcd and kube-apiserver run as their pod templates say, and roll with them.
+"""What nodes do for one hosted cluster: etcd, kube-apiserver and kube-controller-manager run
+as their pod templates say, and roll with them.
 
 The published address is a small forwarder, as a load balancer is: a new API server starts beside the old one and takes
 over when it is ready; the old one is asked to end as a kubelet does it.
@@ -36,6 +37,7 @@ class HostedPods(s.HostedProcesses):
         self._generation = 0
         self._etcd: subprocess.Popen[bytes] | None = None
         self._api: subprocess.Popen[bytes] | None = None
+        self._manager: subprocess.Popen[bytes] | None = None
         self._seen: dict[str, str] = {}
         self._task: asyncio.Task[None] | None = None
         self._server: asyncio.Server | None = None
@@ -50,10 +52,10 @@ class HostedPods(s.HostedProcesses):
         self._task = asyncio.create_task(self._follow())
 
     async def end(self) -> None:
-        for one in (self._task,):
-            if one is not None:
-                one.cancel()
-                await asyncio.gather(one, return_exceptions=True)
+        if self._task is not None:
+            self._task.cancel()
+            found = (await asyncio.gather(self._task, return_exceptions=True))[0]
+            assert isinstance(found, asyncio.CancelledError), found
         if self._server is not None:
             self._server.close()
         self.stop()
@@ -73,6 +75,10 @@ class HostedPods(s.HostedProcesses):
         if self._changed("kube-apiserver", api):
             await self._roll_api(api["spec"]["template"]["spec"])
             self._done("kube-apiserver", api)
+        manager = await self._client.get(k.DEPLOYMENTS, "kube-controller-manager", self._ns)
+        if self._target and self._changed("kube-controller-manager", manager):
+            await self._roll_manager(manager["spec"]["template"]["spec"])
+            self._done("kube-controller-manager", manager)
         await self._report()
 
     def _changed(self, name: str, live: Object) -> bool:
@@ -92,8 +98,7 @@ class HostedPods(s.HostedProcesses):
             "$(POD_IP):2382": f"127.0.0.1:{self._metrics_port}",
         }
         if self._etcd is not None:
-            self._etcd.terminate()
-            await asyncio.to_thread(self._etcd.wait, 20)
+            await self._stop(self._etcd, pod["terminationGracePeriodSeconds"])
         self._run(s._changed(arguments, changes))
         self._etcd = self._processes[-1]
         await self._answers(f"http://127.0.0.1:{self._metrics_port}/readyz", self._etcd)
@@ -112,8 +117,31 @@ class HostedPods(s.HostedProcesses):
         await self._answers(f"https://127.0.0.1:{port}/readyz", fresh)
         self._target, self._api = port, fresh
         if old is not None:
-            old.terminate()
-            await asyncio.to_thread(old.wait, 30)
+            await self._stop(old, pod["terminationGracePeriodSeconds"])
+
+    @staticmethod
+    async def _stop(process: subprocess.Popen[bytes], grace: int) -> None:
+        process.terminate()
+        try:
+            await asyncio.to_thread(process.wait, grace)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    async def _roll_manager(self, pod: Object) -> None:
+        """Alone, so it need not wait for the lease of the one before."""
+        arguments = await self._materialize(self._client, self._ns, pod)
+        kubeconfig = self._directory / "kube-controller-manager/kube-controller-manager-kubeconfig/kubeconfig"
+        text = kubeconfig.read_text().replace("https://kube-apiserver:", "https://127.0.0.1:")
+        kubeconfig.write_text(text)
+        port = free_port()
+        changes = {"--secure-port=10257": f"--secure-port={port}", "--leader-elect=true": "--leader-elect=false"}
+        if self._manager is not None:
+            self._manager.kill()
+            self._manager.wait()
+        self._run(s._changed(arguments, changes))
+        self._manager = self._processes[-1]
+        await self._answers(f"https://127.0.0.1:{port}/healthz", self._manager)
 
     async def _answers(self, url: str, process: subprocess.Popen[bytes]) -> None:
         opener = local_opener(ssl._create_unverified_context())  # a kubelet's probe trusts anybody too
@@ -135,7 +163,8 @@ class HostedPods(s.HostedProcesses):
         await s.report_ready(self._client, self._ns)
         etcd = await self._client.get(k.STATEFULSETS, "etcd", self._ns)
         generation, wanted = etcd["metadata"]["generation"], etcd["spec"]["replicas"]
-        if (etcd.get("status") or {}).get("observedGeneration") != generation:
+        status = etcd.get("status") or {}
+        if (status.get("observedGeneration"), status.get("updatedReplicas")) != (generation, wanted):
             counts = dict.fromkeys(("replicas", "readyReplicas", "updatedReplicas", "availableReplicas"), wanted)
             body = {"status": {**counts, "observedGeneration": generation}}
             await self._client.patch(k.STATEFULSETS, "etcd", self._ns, body, subresource="status")

@@ -22,7 +22,7 @@ from hcp.kube.errors import NotFound
 from hcp.nodepool.setup import setup
 from hcp.nodepool.watches import Watches
 from hcp.runtime import Controller, EventRecorder
-from hcp.runtime.context import Guests, Informers, OperatorContext
+from hcp.runtime.context import PUBLISHED_KUBECONFIG, Guests, Informers, OperatorContext
 
 Object = dict[str, Any]
 T = TypeVar("T")
@@ -117,7 +117,7 @@ async def hosted_cluster(
     for item in (
         _secret("demo-pull-secret", namespace, data(__dockerconfigjson='{"auths":{}}')),
         _secret("bootstrap-kubeconfig", hosted, data(kubeconfig="kind: Config"), of=hosted),
-        _secret("admin-kubeconfig", hosted, data(kubeconfig=kubeconfig.read_text()), of=hosted),
+        _secret(PUBLISHED_KUBECONFIG, hosted, data(kubeconfig=kubeconfig.read_text()), of=hosted),
         {
             "apiVersion": "v1",
             "kind": "ConfigMap",

@@ -7,7 +7,7 @@ import base64
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import yaml
@@ -61,8 +61,11 @@ async def image(registry: Registry, tmp_path: Path) -> str:
 class Running:
     """The operator inside the test, with a count of what it writes."""
 
+    latest: ClassVar[Running]
+
     def __init__(self, config: ClusterConfig, monkeypatch: pytest.MonkeyPatch) -> None:
         self.writes: list[str] = []
+        Running.latest = self
 
         def observer(verb: str, target: str, _status: int, _seconds: float) -> None:
             if verb in WRITES and not target.startswith(("leases", "events")):

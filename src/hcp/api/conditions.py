@@ -48,6 +48,8 @@ CVO_SCALED_DOWN = "CVOScaledDown"
 VALID_NODE_PORT_ADDRESSES = "ValidNodePortAddresses"
 # Ours, on NodePools too: names fields that are accepted but not acted on, so that nothing is dropped in silence.
 FIELDS_HONOURED = "AllFieldsHonoured"
+# Ours: only on clusters whose authorities were ever asked to change.
+CERTIFICATES_UP_TO_DATE = "CertificatesUpToDate"
 
 # NodePool
 READY = "Ready"

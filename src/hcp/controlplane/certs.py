@@ -9,7 +9,7 @@ from hcp.controlplane.meta import config_map, secret, secret_data
 from hcp.controlplane.params import Manifest, Params
 from hcp.pki import KeyPair, Leaf
 
-# Secret name -> common name. Each holds ca.crt and ca.key, is made once and kept for ten years.
+# Secret name -> common name. Each holds ca.crt and ca.key, and is kept until somebody asks for another (rotation.py).
 AUTHORITIES: dict[str, str] = {
     "root-ca": "root-ca",
     "etcd-signer": "etcd-signer",
@@ -137,10 +137,6 @@ def leaves(p: Params) -> list[LeafSecret]:
     ]
 
 
-def authority_secret(p: Params, name: str, pair: KeyPair) -> Manifest:
-    return secret(p, name, {"ca.crt": pair.cert_pem, "ca.key": pair.key_pem})
-
-
 def authority_pair(manifest: Mapping[str, object]) -> KeyPair | None:
     """The CA in a Secret, None when the Secret is not one."""
     data = secret_data(manifest)
@@ -160,7 +156,7 @@ def leaf_pair(spec: LeafSecret, manifest: Mapping[str, object]) -> KeyPair:
 
 
 def bundles(p: Params, cas: Mapping[str, bytes]) -> list[Manifest]:
-    """The ConfigMaps that say whom to trust."""
+    """The ConfigMaps that say whom to trust; `cas` has every certificate to trust, by authority."""
 
     def joined(parts: tuple[str, ...]) -> str:
         return "".join(cas[n].decode() for n in parts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hcp.controlplane import controllers
+from hcp.controlplane import controllers, validity
 from hcp.controlplane.controllers import ROOT
 from hcp.controlplane.params import Manifest, Params
 
@@ -38,7 +38,7 @@ def arguments(p: Params, root: str = ROOT) -> list[str]:
         "bind-address": "0.0.0.0",
         "cluster-cidr": ",".join(p.cluster_networks),
         "cluster-signing-cert-file": f"{root}/cluster-signer/ca.crt",
-        "cluster-signing-duration": "17520h",
+        "cluster-signing-duration": f"{int(validity.of_kubelets(p).total_seconds() // 3600)}h",
         "cluster-signing-key-file": f"{root}/cluster-signer/ca.key",
         "concurrent-gc-syncs": "5",
         "configure-cloud-routes": "false",

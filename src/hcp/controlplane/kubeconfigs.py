@@ -9,6 +9,7 @@ from hcp.controlplane.meta import secret, secret_data
 from hcp.controlplane.params import Manifest, Params
 from hcp.controlplane.services import API_SERVICE
 from hcp.pki import kubeconfig, kubeconfig_yaml
+from hcp.runtime.context import PUBLISHED_KUBECONFIG
 
 KEY = names.KUBECONFIG_KEY
 
@@ -38,24 +39,26 @@ def internal(p: Params, leaves: Mapping[str, Mapping[str, object]], root_ca: byt
     table = (
         ("kube-controller-manager-kubeconfig", internal_url(p), "kube-controller-manager"),
         ("kube-scheduler-kubeconfig", internal_url(p), "kube-scheduler-client"),
-        ("service-network-admin-kubeconfig", service_url(p), "system-admin-client"),
+        # Ours and Cluster API's: the administrator's can be revoked without them.
+        ("service-network-admin-kubeconfig", service_url(p), "hcco-client"),
         ("localhost-kubeconfig", localhost_url(p), "system-admin-client"),
         ("hcco-kubeconfig", service_url(p), "hcco-client"),
     )
     result = [secret(p, name, {KEY: _render(url, root_ca, leaves[leaf])}) for name, url, leaf in table]
-    capi = {"value": _render(service_url(p), root_ca, leaves["system-admin-client"])}
+    capi = {"value": _render(service_url(p), root_ca, leaves["hcco-client"])}
     labels = {names.LABEL_CAPI_CLUSTER_NAME: p.infra_id}
     result.append(secret(p, f"{p.infra_id}-kubeconfig", capi, "cluster.x-k8s.io/secret", labels=labels))
     return result
 
 
 def external(p: Params, leaves: Mapping[str, Mapping[str, object]], root_ca: bytes) -> list[Manifest]:
-    """Kubeconfigs over the published address: the administrator's and the nodes' first one."""
+    """Kubeconfigs over the published address: the administrator's, ours, and the nodes' first one."""
     if p.api_endpoint is None:
         return []
     url = p.api_endpoint.url
     result = [
         secret(p, "admin-kubeconfig", {KEY: _render(url, root_ca, leaves["system-admin-client"])}),
+        secret(p, PUBLISHED_KUBECONFIG, {KEY: _render(url, root_ca, leaves["hcco-client"])}),
         secret(p, "bootstrap-kubeconfig", {KEY: _render(url, root_ca, leaves["kas-bootstrap-client"])}),
     ]
     if p.api_dns_name:

@@ -104,10 +104,13 @@ def _deployment(g: GuestParams, image: str) -> Manifest:
         "containers": [container],
         "volumes": [{"name": "config", "configMap": {"name": NAME}}],
     }
+    metadata: Manifest = {"labels": LABELS}
+    if g.trust_mark:
+        metadata["annotations"] = g.trust_mark
     spec = {
         "replicas": 2 if g.highly_available else 1,
         "selector": selector,
         "strategy": {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 1}},
-        "template": {"metadata": {"labels": LABELS}, "spec": pod},
+        "template": {"metadata": metadata, "spec": pod},
     }
     return obj("apps/v1", "Deployment", NAME, {"spec": spec}, SYSTEM, LABELS)

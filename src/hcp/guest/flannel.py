@@ -88,4 +88,4 @@ def _daemon_set(g: GuestParams, image: str, config_hash: str) -> Manifest:
             {"name": "config", "configMap": {"name": NAME}},
         ],
     }
-    return daemon_set(NAME, pod, {"hcp/config-hash": config_hash})
+    return daemon_set(NAME, pod, {"hcp/config-hash": config_hash, **g.trust_mark})

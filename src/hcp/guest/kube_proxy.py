@@ -29,7 +29,7 @@ def objects(g: GuestParams) -> list[Manifest]:
         service_account(NAME),
         cluster_role_binding("hcp:kube-proxy", "system:node-proxier", account(NAME)),
         config_map(NAME, data),
-        _daemon_set(image, digest(data)),
+        _daemon_set(g, image, digest(data)),
     ]
 
 
@@ -60,7 +60,7 @@ def _config(g: GuestParams) -> dict[str, str]:
     }
 
 
-def _daemon_set(image: str, config_hash: str) -> Manifest:
+def _daemon_set(g: GuestParams, image: str, config_hash: str) -> Manifest:
     container = {
         "name": NAME,
         "image": image,
@@ -89,4 +89,4 @@ def _daemon_set(image: str, config_hash: str) -> Manifest:
             host_path("xtables-lock", "/run/xtables.lock", "FileOrCreate"),
         ],
     }
-    return daemon_set(NAME, pod, {"hcp/config-hash": config_hash})
+    return daemon_set(NAME, pod, {"hcp/config-hash": config_hash, **g.trust_mark})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hcp.guest import coredns, flannel, konnectivity, kube_proxy, kubernetes_service, rights
+from hcp.guest import coredns, flannel, konnectivity, kube_proxy, kubernetes_service, node_trust, rights
 from hcp.guest.objects import GuestParams, Manifest
 
 
@@ -14,4 +14,5 @@ def objects(g: GuestParams) -> list[Manifest]:
         *kube_proxy.objects(g),
         *flannel.objects(g),
         *coredns.objects(g),
+        *node_trust.objects(g),
     ]

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hcp.controlplane.meta import digest
 from hcp.controlplane.params import Params
 
 Manifest = dict[str, Any]
@@ -25,6 +26,17 @@ class GuestParams:
     konnectivity_ca: bytes = b""
     konnectivity_cert: bytes = b""
     konnectivity_key: bytes = b""
+    # Whom to believe to be the API, and whether that ever changed: pods read it once, when they start.
+    root_bundle: bytes = b""
+    root_changed: bool = False
+    # Whether nodes have to be given that, and whom their kubelets let in.
+    node_trust: bool = False
+    kubelet_client_ca: bytes = b""
+
+    @property
+    def trust_mark(self) -> dict[str, str]:
+        """An annotation that starts pods anew when there is another API authority."""
+        return {"hcp/trust": digest(self.root_bundle.decode())} if self.root_changed else {}
 
     @property
     def api_address(self) -> tuple[str, int]:

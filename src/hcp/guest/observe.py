@@ -27,6 +27,8 @@ class View:
     waiting: tuple[str, ...]
     data_plane: Verdict
     control_plane: Verdict
+    # Names of all DaemonSets there are.
+    daemons: frozenset[str] = frozenset()
 
 
 async def look(client: Client, wanted: Iterable[Manifest]) -> View:
@@ -42,6 +44,7 @@ async def look(client: Client, wanted: Iterable[Manifest]) -> View:
         waiting(names, daemons, deployments, len(ready)),
         await _data_plane(client, len(nodes)),
         _control_plane(len(nodes), len(ready)),
+        frozenset(d["metadata"]["name"] for d in daemons),
     )
 
 

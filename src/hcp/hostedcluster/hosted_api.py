@@ -7,21 +7,25 @@ nobody, and what was found is handed to the next pass.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from hcp.controlplane import certs, rotation
 from hcp.controlplane.meta import digest, secret_data
 from hcp.errors import HcpError
-from hcp.guest import manifests
+from hcp.guest import manifests, node_trust
 from hcp.guest import observe as guest_observe
-from hcp.guest.objects import GuestParams
+from hcp.guest.objects import SYSTEM, GuestParams
 from hcp.guest.own_network import own_network
 from hcp.hostedcluster.observed import GuestState
 from hcp.hostedcluster.scope import Scope
 from hcp.kube import Client
+from hcp.kube.errors import NotFound
+from hcp.kube.resources import CONFIGMAPS, DAEMONSETS, SERVICEACCOUNTS
 from hcp.runtime.apply import apply_if_changed
 from hcp.runtime.context import PUBLISHED_KUBECONFIG, Guests, OperatorContext
 from hcp.runtime.controller import Controller, Result
@@ -34,6 +38,8 @@ LOOK_STEADY, LOOK_WAITING = 60.0, 10.0
 PROBE_TIMEOUT = 5.0
 PROBE_AGAIN_FIRST, PROBE_AGAIN_MAX = 0.1, 5.0
 AT_ONCE = 8
+# Written into every namespace of the guest by kube-controller-manager.
+ROOT_CA = "kube-root-ca.crt"
 
 
 @dataclass
@@ -103,6 +109,17 @@ class HostedApi:
                 state.health, state.guest, state.applied = None, None, ""
             self.controller.enqueue(key)
 
+    def unsettled(self, key: str) -> list[str]:
+        """What inside the guest is not yet as the last pass wants it; empty when all is."""
+        wanted, state = self._wanted.get(key), self.state(key)
+        if wanted is None or wanted.guest is None:
+            return [] if wanted is not None else ["the hosted API"]
+        if state.guest is None or not state.guest.reachable:
+            return [(state.guest and state.guest.problem) or "the hosted API"]
+        if state.applied != digest(manifests.objects(wanted.guest)):
+            return ["the parts inside the cluster"]
+        return list(state.guest.waiting) if state.guest.nodes else []
+
     async def reconcile(self, key: str) -> Result | None:
         """Probe the published address, keep the guest true, look at it."""
         wanted = self._wanted.get(key)
@@ -119,10 +136,11 @@ class HostedApi:
             state.probes_failed += 1
             return Result(min(PROBE_AGAIN_FIRST * 2 ** (state.probes_failed - 1), PROBE_AGAIN_MAX))
         state.probes_failed = 0
+        applied = state.applied
         guest = await self._keep(key, wanted, state)
         if self._wanted.get(key) is None:
             return None
-        if guest != state.guest:
+        if guest != state.guest or applied != state.applied:
             state.guest = guest
             self._on_change(key)
         return Result(LOOK_STEADY if not guest.waiting and not guest.problem else LOOK_WAITING)
@@ -149,11 +167,15 @@ class HostedApi:
             client = await self._ctx.guests.get(wanted.hosted_ns, wanted.kubeconfigs.get(self._ctx.guests.secret_name))
             if client is None:
                 return GuestState()
+            if late := await _unpublished(client, wanted.guest):
+                return GuestState(reachable=True, waiting=late)
             version = digest(objects)
             if state.applied != version or time.monotonic() - state.applied_at > RESYNC:
                 await _apply_all(client, objects)
                 state.applied, state.applied_at = version, time.monotonic()
             view = await guest_observe.look(client, objects)
+            if node_trust.NAME in view.daemons and not wanted.guest.node_trust:
+                await _remove_node_trust(client)
         except HcpError as exc:
             log.info("guest cannot be kept", extra={"key": key, "error": str(exc)})
             return GuestState(problem=f"The inside of the hosted cluster cannot be reconciled: {exc}")
@@ -165,6 +187,22 @@ class HostedApi:
             data_plane=view.data_plane,
             control_plane=view.control_plane,
         )
+
+
+async def _remove_node_trust(client: Client) -> None:
+    """Nobody changes bundles any more. The DaemonSet goes last: it is what makes us come here again."""
+    for resource in (SERVICEACCOUNTS, CONFIGMAPS, DAEMONSETS):
+        with contextlib.suppress(NotFound):
+            await client.delete(resource, node_trust.NAME, SYSTEM)
+
+
+async def _unpublished(client: Client, guest: GuestParams) -> tuple[str, ...]:
+    """Pods learn of another API authority from this ConfigMap: it has to be there before they are started anew."""
+    if not guest.root_changed:
+        return ()
+    live = await client.get_or_none(CONFIGMAPS, ROOT_CA, SYSTEM)
+    known = ((live or {}).get("data") or {}).get("ca.crt", "")
+    return () if known.strip() == guest.root_bundle.decode().strip() else (f"ConfigMap {ROOT_CA}",)
 
 
 async def _apply_all(client: Client, objects: list[dict[str, Any]]) -> None:
@@ -181,7 +219,7 @@ def _guest_params(scope: Scope) -> GuestParams | None:
     agent = scope.made.get(("Secret", "konnectivity-agent"))
     if agent is None or scope.release is None or not scope.seen.release.usable:
         return None
-    data = secret_data(agent)
+    data, root = secret_data(agent), scope.authorities["root-ca"]
     return GuestParams(
         scope.params,
         scope.params.images,
@@ -190,4 +228,8 @@ def _guest_params(scope: Scope) -> GuestParams | None:
         data["ca.crt"],
         data["tls.crt"],
         data["tls.key"],
+        root.trusted,
+        root.touched,
+        rotation.on_nodes(scope.authorities),
+        rotation.joined(scope.authorities, certs.KUBELET_CLIENT_CAS),
     )

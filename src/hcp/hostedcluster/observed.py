@@ -77,6 +77,8 @@ class Observed:
     own_network: bool = True
     not_migratable: tuple[str, ...] = ()
     errors: dict[str, str] = field(default_factory=dict)
+    # Set once anybody has asked for other certificates.
+    certificates: tuple[bool, str, str] | None = None
     kubeconfig: str = ""
     custom_kubeconfig: str = ""
 

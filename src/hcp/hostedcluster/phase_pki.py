@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from hcp.controlplane import certs, issuing, kubeconfigs
+from hcp.controlplane import certs, issuing, kubeconfigs, rotation
 from hcp.controlplane.meta import secret_data
 from hcp.hostedcluster.scope import Object, Scope
 from hcp.hostedcluster.translate import owner_of
@@ -19,32 +19,34 @@ def _existing(scope: Scope, names: Iterable[str]) -> dict[str, Object]:
 
 async def authorities(scope: Scope) -> None:
     """Every CA. A CA is created, never applied: a cache that lags must not replace one that exists."""
-    issued = issuing.authorities(scope.params, _existing(scope, certs.AUTHORITIES))
+    p = scope.params
+    issued = issuing.authorities(p, _existing(scope, certs.AUTHORITIES))
     live = await asyncio.gather(
         *(_keep(scope, manifest, name in issued.fresh) for name, manifest in issued.secrets.items())
     )
-    scope.authorities = issuing.pairs({m["metadata"]["name"]: m for m in live})
-    cas = {name: pair.cert_pem for name, pair in scope.authorities.items()}
-    await asyncio.gather(*(scope.apply(m) for m in certs.bundles(scope.params, cas)))
+    scope.authorities = issuing.read({m["metadata"]["name"]: m for m in live})
+    for name, authority in scope.authorities.items():
+        # What pods use of it: keys that wait for their turn must not roll them.
+        scope.remember(rotation.manifest(p, name, rotation.Authority(authority.active)))
+    cas = {name: authority.trusted for name, authority in scope.authorities.items()}
+    await asyncio.gather(*(scope.apply(m) for m in certs.bundles(p, cas)))
 
 
 async def _keep(scope: Scope, manifest: Object, fresh: bool) -> Object:
-    live = await scope.cache.create_once(manifest) if fresh else manifest
-    scope.remember(live)
-    return live
+    return await scope.cache.create_once(manifest) if fresh else manifest
 
 
 async def early_leaves(scope: Scope) -> None:
     """Leaves that need no published address, so that etcd starts in the first pass."""
     await _leaves(scope, [s for s in certs.leaves(scope.params) if not s.published])
-    p, ca = scope.params, scope.authorities["root-ca"].cert_pem
+    p, ca = scope.params, scope.authorities["root-ca"].trusted
     await asyncio.gather(*(scope.apply(m) for m in kubeconfigs.internal(p, _made(scope), ca)))
 
 
 async def published_leaves(scope: Scope) -> None:
     """Leaves and kubeconfigs that carry the published address."""
     await _leaves(scope, [s for s in certs.leaves(scope.params) if s.published])
-    p, ca = scope.params, scope.authorities["root-ca"].cert_pem
+    p, ca = scope.params, scope.authorities["root-ca"].trusted
     external = kubeconfigs.external(p, _made(scope), ca)
     await asyncio.gather(*(scope.apply(m) for m in external))
     data = {m["metadata"]["name"]: secret_data(m)[kubeconfigs.KEY] for m in external}

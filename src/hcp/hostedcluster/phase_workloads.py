@@ -97,7 +97,11 @@ async def api_server(scope: Scope) -> None:
     """kube-apiserver, once its certificate can carry the published address: it never rolls for that."""
     if _ready(scope):
         p = scope.params
-        await scope.cache.apply(apiserver.deployment(p, _hash(scope, apiserver.mounted())))
+        mounts = apiserver.mounted()
+        if any(authority.touched for authority in scope.authorities.values()):
+            # It would read these again by itself, some time; who changes them wants to know when everybody has.
+            mounts += tuple(("ConfigMap", name) for name in apiserver.NOT_HASHED)
+        await scope.cache.apply(apiserver.deployment(p, _hash(scope, mounts)))
 
 
 async def addresses(scope: Scope) -> None:

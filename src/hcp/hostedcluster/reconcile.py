@@ -9,6 +9,7 @@ from typing import Any
 
 from hcp.api import conditions as c
 from hcp.api import names, pause
+from hcp.errors import HcpError
 from hcp.guest.own_network import own_network
 from hcp.hostedcluster import (
     components,
@@ -18,6 +19,7 @@ from hcp.hostedcluster import (
     phase_base,
     phase_observe,
     phase_pki,
+    phase_rotation,
     phase_workloads,
     projected_status,
     status,
@@ -172,6 +174,7 @@ class Reconciler:
             seen.unacted.append(wrong)
         networks = self._networks.now()
         params = replace(params, hidden_networks=tuple(networks.hidden), management_api=networks.api)
+        seen.unacted += phase_rotation.problems(params.annotations)
         return Scope(self._ctx, self._cache, self._releases, cluster, params, now, seen)
 
     def _apps_domain(self) -> str:
@@ -208,7 +211,15 @@ class Reconciler:
         self._api.update(scope)
         known = self._api.state(scope.params.key)
         scope.seen.api_health, scope.seen.guest = known.health, known.guest
+        if "kube-apiserver" in report.done:
+            await self._rotate(scope, report)
         return report
+
+    async def _rotate(self, scope: Scope, report: Report) -> None:
+        try:
+            await phase_rotation.rotate(scope, self._api)
+        except HcpError as exc:
+            report.errors["rotation"] = exc
 
     def _held_up(self, scope: Scope) -> Report:
         """A namespace of somebody else: nothing in it is read, written or told about, until it is gone."""
@@ -304,7 +315,8 @@ class Reconciler:
             return Result(STEADY)
         if scope.seen.release.problem or scope.seen.config_problems or scope.seen.ahead:
             return Result(LOOK_AGAIN)
-        return report.result or Result(STEADY)
+        soonest = [s for s in (report.requeue_after, scope.again, STEADY) if s is not None]
+        return Result(min(soonest))
 
     def _forget(self, key: str) -> None:
         self._api.forget(key)

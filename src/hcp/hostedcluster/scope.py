@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hcp.controlplane.params import Params
+from hcp.controlplane.rotation import Authority
 from hcp.hostedcluster.cache import Cache
 from hcp.hostedcluster.observed import Observed
 from hcp.hostedcluster.releases import Releases
-from hcp.pki import KeyPair
 from hcp.release import Release
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.ownership import Claim
@@ -33,9 +33,11 @@ class Scope:
     # Whose the hosted namespace is, as the server said at the beginning of the pass.
     claim: Claim = field(default_factory=lambda: Claim(None, ours=False))
     release: Release | None = None
-    authorities: dict[str, KeyPair] = field(default_factory=dict)
+    authorities: dict[str, Authority] = field(default_factory=dict)
     # Secrets and ConfigMaps of this pass by (kind, name): what workloads mount, for their hashes.
     made: dict[tuple[str, str], Object] = field(default_factory=dict)
+    # Seconds until time alone changes something.
+    again: float | None = None
 
     @property
     def spec(self) -> Mapping[str, Any]:

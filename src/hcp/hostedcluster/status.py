@@ -105,6 +105,8 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
         NOT_SPREAD: _verdict(not seen.unspread, "Replicas can run on different nodes", "TooFewNodes", seen.unspread),
     }
     parts |= _credentials(cluster, seen)
+    if seen.certificates is not None:
+        parts[c.CERTIFICATES_UP_TO_DATE] = seen.certificates
     if seen.ignition_ready is not None:
         parts[c.IGNITION_ENDPOINT_AVAILABLE] = _verdict(
             seen.ignition_ready,

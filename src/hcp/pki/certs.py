@@ -39,7 +39,7 @@ class Leaf:
     dns: tuple[str, ...] = ()
     ips: tuple[str, ...] = ()
     usage: str = "server"
-    days: int = LEAF_DAYS
+    days: float = LEAF_DAYS
 
 
 def _key_pem(key: ec.EllipticCurvePrivateKey) -> bytes:
@@ -63,7 +63,7 @@ def _name(cn: str, orgs: Iterable[str] = ()) -> x509.Name:
         return x509.Name([*parts, x509.NameAttribute(NameOID.COMMON_NAME, cn, _validate=False)])
 
 
-def new_ca(cn: str, days: int = CA_DAYS) -> KeyPair:
+def new_ca(cn: str, days: float = CA_DAYS) -> KeyPair:
     """Make a self-signed certificate authority."""
     key = ec.generate_private_key(ec.SECP256R1())
     now = dt.datetime.now(dt.UTC)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # The kubeconfig Secrets in a hosted namespace (key `kubeconfig`): for callers inside the management cluster, and
 # for callers outside.
 SERVICE_NETWORK_KUBECONFIG = "service-network-admin-kubeconfig"
-PUBLISHED_KUBECONFIG = "admin-kubeconfig"
+PUBLISHED_KUBECONFIG = "hcco-published-kubeconfig"
 
 
 class Informers:

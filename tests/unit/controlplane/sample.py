@@ -73,13 +73,13 @@ def workloads(p: Params) -> list[dict[str, Any]]:
 def secrets_and_config_maps(p: Params) -> list[dict[str, Any]]:
     """Everything a pod can mount."""
     authorities = issuing.authorities(p, {})
-    pairs = issuing.pairs(authorities.secrets)
+    pairs = issuing.read(authorities.secrets)
     leaves = issuing.leaves(p, certs.leaves(p), {}, pairs)
-    root = pairs["root-ca"].cert_pem
+    root = pairs["root-ca"].trusted
     return [
         *authorities.secrets.values(),
         *leaves.secrets.values(),
-        *certs.bundles(p, {n: c.cert_pem for n, c in pairs.items()}),
+        *certs.bundles(p, {n: c.trusted for n, c in pairs.items()}),
         *kubeconfigs.internal(p, leaves.secrets, root),
         *kubeconfigs.external(p, leaves.secrets, root),
         copies.signing_key(p, new_signing_key()),

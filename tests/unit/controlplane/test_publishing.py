@@ -57,7 +57,7 @@ def test_services_follow_the_strategy() -> None:
 def test_the_serving_certificate_has_every_name_the_api_is_called_by() -> None:
     p = params(api_dns_name="api.custom.example")
     authorities = issuing.authorities(p, {})
-    issued = issuing.leaves(p, certs.leaves(p), {}, issuing.pairs(authorities.secrets))
+    issued = issuing.leaves(p, certs.leaves(p), {}, issuing.read(authorities.secrets))
     pem = secret_data(issued.secrets["kas-server-crt"])["tls.crt"]
     names = x509.load_pem_x509_certificate(pem).extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     dns = names.get_values_for_type(x509.DNSName)
@@ -69,7 +69,7 @@ def test_the_serving_certificate_has_every_name_the_api_is_called_by() -> None:
 def test_a_new_address_renews_only_what_says_it() -> None:
     p = params()
     authorities = issuing.authorities(p, {})
-    pairs = issuing.pairs(authorities.secrets)
+    pairs = issuing.read(authorities.secrets)
     first = issuing.leaves(p, certs.leaves(p), {}, pairs)
     moved = params(api_endpoint=Endpoint("10.88.0.99", 6443))
     second = issuing.leaves(moved, certs.leaves(moved), first.secrets, pairs)
@@ -79,9 +79,9 @@ def test_a_new_address_renews_only_what_says_it() -> None:
 def test_kubeconfigs_point_inside_and_outside() -> None:
     p = params()
     authorities = issuing.authorities(p, {})
-    pairs = issuing.pairs(authorities.secrets)
+    pairs = issuing.read(authorities.secrets)
     leaves = issuing.leaves(p, certs.leaves(p), {}, pairs).secrets
-    root = pairs["root-ca"].cert_pem
+    root = pairs["root-ca"].trusted
     inside = {m["metadata"]["name"]: m for m in kubeconfigs.internal(p, leaves, root)}
     assert b"https://kube-apiserver.clusters-demo.svc:6443" in secret_data(inside["demo-abcde-kubeconfig"])["value"]
     assert inside["demo-abcde-kubeconfig"]["type"] == "cluster.x-k8s.io/secret"

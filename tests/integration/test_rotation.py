@@ -1,0 +1,248 @@
+"""New certificate authorities for a hosted cluster that runs, and an administrator's kubeconfig that is taken away."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cryptography import x509
+from tests.integration import hostedcluster_support as s
+from tests.integration.api_server import ApiServer, free_port
+from tests.integration.hosted_pods import HostedPods
+from tests.integration.test_engine_registry import Registry
+from tests.integration.test_hostedcluster import (  # noqa: F401 - fixtures
+    Running,
+    admin,
+    hands,
+    image,
+    operator,
+    registry,
+    says,
+    server,
+)
+
+from hcp.api import names
+from hcp.controlplane import certs, rotation
+from hcp.kube import Client, found_config
+from hcp.kube import resources as k
+from hcp.kube.errors import ApiError, Unauthorized, Unreachable
+
+NAME = "keys"
+NS = f"clusters-{NAME}"
+Object = dict[str, Any]
+
+
+@pytest.fixture
+async def pods(
+    admin: Client,  # noqa: F811
+    operator: Callable[[], Running],  # noqa: F811
+    image: str,  # noqa: F811
+    registry: Registry,  # noqa: F811
+    tmp_path: Path,
+    bin_dir: Path,
+) -> AsyncIterator[HostedPods]:
+    port = free_port()
+    made = HostedPods(tmp_path, bin_dir, admin, NS, port)
+    operator()
+    networking = {"networkType": "Other", "serviceNetwork": [{"cidr": "172.31.0.0/16"}], "apiServer": {"port": port}}
+    await s.create(admin, NAME, image, registry, networking=networking)
+    await made.begin()
+    try:
+        await s.eventually("Available", lambda: says(admin, NAME, "Available", "True"), hands(admin, NS))
+        yield made
+    finally:
+        await made.end()
+        await admin.delete(k.HOSTEDCLUSTERS, NAME, "clusters")
+
+
+async def annotate(client: Client, **values: str) -> None:
+    keys = {
+        "rotate": names.ANNOTATION_ROTATE,
+        "overlap": names.ANNOTATION_ROTATION_OVERLAP,
+        "revoke": names.ANNOTATION_REVOKE_ADMIN,
+        "validity": names.ANNOTATION_CERTIFICATE_VALIDITY,
+    }
+    body = {"metadata": {"annotations": {keys[key]: value for key, value in values.items()}}}
+    await client.patch(k.HOSTEDCLUSTERS, NAME, "clusters", body)
+
+
+async def kubeconfig(client: Client) -> bytes:
+    found = await client.get(k.SECRETS, f"{NAME}-admin-kubeconfig", "clusters")
+    return base64.b64decode(found["data"]["kubeconfig"])
+
+
+async def authority(client: Client, name: str) -> rotation.Authority:
+    found = rotation.read(await client.get(k.SECRETS, name, NS))
+    assert found is not None
+    return found
+
+
+async def finished(client: Client, mark: str) -> bool:
+    found = await s.condition(client, NAME, "CertificatesUpToDate")
+    return found.get("status") == "True" and mark in found["message"]
+
+
+async def stage(
+    client: Client,
+    what: str,
+    check: Callable[[], Awaitable[bool]],
+    between: Callable[[], Awaitable[None]] | None = None,
+) -> None:
+    """Wait; when it never comes, tell how far it was."""
+    try:
+        await s.eventually(what, check, between)
+    except TimeoutError:
+        live = await client.get(k.HOSTEDCLUSTERS, NAME, "clusters")
+        raise AssertionError((what, [c for c in live["status"]["conditions"] if c["status"] != "True"])) from None
+
+
+async def until_finished(client: Client, mark: str, between: Callable[[], Awaitable[None]] | None = None) -> None:
+    await stage(client, "finished", lambda: finished(client, mark), between)
+
+
+class Caller:
+    """Somebody with a kubeconfig who asks all the time, every time on a new connection."""
+
+    def __init__(self, config: bytes) -> None:
+        self._config = config
+        self.asked = 0
+        self.again = 0
+        self.refused: list[str] = []
+        self._task = asyncio.create_task(self._run())
+
+    async def _run(self) -> None:
+        while True:
+            async with Client(found_config.load(self._config)) as client:
+                try:
+                    async with asyncio.timeout(10):
+                        await client.get(k.NAMESPACES, "default")
+                    self.asked += 1
+                except Unauthorized as exc:
+                    self.refused.append(str(exc))
+                except (ApiError, Unreachable, TimeoutError) as exc:
+                    # A single etcd that starts anew answers a moment later; a certificate that is not trusted never.
+                    if "certificate" in str(exc).lower():
+                        self.refused.append(str(exc))
+                    self.again += 1
+            await asyncio.sleep(0.02)
+
+    async def stop(self) -> None:
+        self._task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._task
+
+
+async def works(config: bytes) -> bool:
+    async with Client(found_config.load(config)) as client:
+        try:
+            await client.get(k.NAMESPACES, "default")
+        except (Unauthorized, Unreachable):
+            return False
+    return True
+
+
+async def test_every_authority_is_replaced_and_no_caller_is_refused(
+    admin: Client,  # noqa: F811
+    pods: HostedPods,
+) -> None:
+    chosen = [name for name in certs.AUTHORITIES if name != rotation.KUBELETS]
+    before = {name: await authority(admin, name) for name in chosen}
+    old = await kubeconfig(admin)
+    await annotate(admin, rotate=f"{','.join(chosen)}@first", overlap="4s", validity="720h")
+
+    async def new_client_certificates() -> bool:
+        return (await authority(admin, rotation.ADMIN)).stage == rotation.REISSUING and await kubeconfig(admin) != old
+
+    await stage(admin, "both are trusted", new_client_certificates)
+
+    async def fetched() -> bool:
+        """The kubeconfig has the new client certificate when the signer's is in it."""
+        config = found_config.load(await kubeconfig(admin))
+        issuer = x509.load_pem_x509_certificate(config.auth.cert_pem or b"").issuer
+        signer = x509.load_pem_x509_certificate((await authority(admin, rotation.ADMIN)).active.cert_pem)
+        return issuer == signer.subject
+
+    await stage(admin, "the kubeconfig is new", fetched)
+    early = Caller(await kubeconfig(admin))
+    try:
+        assert await works(old), "what was given out before works in the overlap"
+        await until_finished(admin, "first")
+        await asyncio.sleep(0.5)
+    finally:
+        await early.stop()
+    assert early.refused == []
+    assert early.asked > 20
+    print(f"asked {early.asked}, again {early.again}, rolls {pods.rolls}")
+    for name in chosen:
+        after = await authority(admin, name)
+        assert after.active != before[name].active, name
+        assert (after.coming, after.former, after.stage) == (None, b"", ""), name
+        assert before[name].active.cert_pem not in after.trusted
+    # Everything was made anew by the new ones, for as long as was asked, and the old kubeconfig is worth nothing.
+    found = await s.objects(admin, NS)
+    s.verify_certificates(found)
+    serving = x509.load_pem_x509_certificate(base64.b64decode(found[("Secret", "kas-server-crt")]["data"]["tls.crt"]))
+    assert (serving.not_valid_after_utc - serving.not_valid_before_utc).days == 30
+    assert not await works(old)
+    assert await works(await kubeconfig(admin))
+    untouched = await authority(admin, rotation.KUBELETS)
+    assert not untouched.touched
+    # Nothing is left to do: no write follows.
+    versions = {key: o["metadata"]["resourceVersion"] for key, o in found.items()}
+    await asyncio.sleep(2)
+    again = await s.objects(admin, NS)
+    assert {key: o["metadata"]["resourceVersion"] for key, o in again.items()} == versions
+
+
+async def test_a_revoked_kubeconfig_opens_nothing_and_the_cluster_stays_available(
+    admin: Client,  # noqa: F811
+    pods: HostedPods,
+) -> None:
+    stolen = await kubeconfig(admin)
+    assert await works(stolen)
+    seen: list[str] = []
+
+    async def watch_availability() -> None:
+        seen.append(str((await s.condition(admin, NAME, "Available")).get("status")))
+
+    await annotate(admin, revoke="once")
+    await until_finished(admin, "once", watch_availability)
+    assert not await works(stolen)
+    fresh = await kubeconfig(admin)
+    assert fresh != stolen and await works(fresh)
+    assert set(seen) == {"True"}
+    assert pods.rolls == ["kube-apiserver"]
+
+
+async def test_an_operator_that_dies_in_between_goes_on_where_it_was(
+    admin: Client,  # noqa: F811
+    pods: HostedPods,
+    operator: Callable[[], Running],  # noqa: F811
+    server: ApiServer,  # noqa: F811
+) -> None:
+    running = Running.latest
+    await running.stop()
+    await annotate(admin, rotate="etcd-signer,root-ca@again", overlap="1s")
+    before = {name: await authority(admin, name) for name in ("etcd-signer", "root-ca")}
+    for writes in (1, 2, 3, 4, 6, 9, 14, 20):
+        process = s.OperatorProcess(server, die_after_writes=writes)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(25):
+                while not process.ended and not await finished(admin, "again"):
+                    await asyncio.sleep(0.1)
+        process.kill()
+    last = s.OperatorProcess(server)
+    try:
+        await until_finished(admin, "again")
+    finally:
+        last.kill()
+    assert await works(await kubeconfig(admin))
+    for name, known in before.items():
+        after = await authority(admin, name)
+        assert after.active != known.active and not after.former and not after.stage
+    s.verify_certificates(await s.objects(admin, NS))
