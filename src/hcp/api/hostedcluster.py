@@ -75,7 +75,7 @@ def common_fields() -> dict[str, Schema]:
         "serviceAccountSigningKey": parts.local_ref("Secret with `key`, a PEM private key, and perhaps `old-key.pub`."),
         "configuration": configuration(),
         "operatorConfiguration": operators.operator_configuration(),
-        "auditWebhook": parts.local_ref("Secret with webhook-kubeconfig."),
+        "auditWebhook": parts.local_ref("Secret with webhook-kubeconfig (inline data only): where audit events go."),
         "imageContentSources": image_content_sources(),
         "additionalTrustBundle": parts.local_ref("ConfigMap with ca-bundle.crt; another name rolls nodes."),
         "secretEncryption": storage.secret_encryption(),

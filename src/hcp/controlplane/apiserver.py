@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hcp.api import names
 from hcp.controlplane import apiserver_config as files
-from hcp.controlplane import konnectivity
+from hcp.controlplane import audit, konnectivity
 from hcp.controlplane.meta import LABEL_MANAGED_BY, MANAGER, component_labels, obj
 from hcp.controlplane.params import API_PORT, Manifest, Params
 from hcp.controlplane.pod import (
@@ -54,9 +54,13 @@ CONFIG_MAPS = {
 NOT_HASHED = frozenset({"client-ca"})
 
 
-def mounted() -> tuple[tuple[str, str], ...]:
+def _secrets(p: Params) -> dict[str, str]:
+    return SECRETS | ({audit.WEBHOOK: "audit-webhook"} if p.audit_webhook else {})
+
+
+def mounted(p: Params) -> tuple[tuple[str, str], ...]:
     """(kind, name) of everything whose change must roll the pod."""
-    found = [("Secret", s) for s in (*SECRETS, "konnectivity-cluster")]
+    found = [("Secret", s) for s in (*_secrets(p), "konnectivity-cluster")]
     found += [("ConfigMap", c) for c in CONFIG_MAPS if c not in NOT_HASHED]
     return tuple(found)
 
@@ -74,8 +78,7 @@ def arguments(
         "api-audiences": p.issuer_url,
         "admission-control-config-file": f"{root}/config/admission.yaml",
         "audit-log-format": "json",
-        "audit-log-maxbackup": "1",
-        "audit-log-maxsize": "10",
+        **audit.log_arguments(p),
         "audit-log-path": f"{audit_dir}/audit.log",
         "audit-policy-file": f"{root}/config/audit-policy.yaml",
         "authorization-mode": "Node,RBAC",
@@ -131,6 +134,11 @@ def arguments(
         "tls-private-key-file": f"{root}/server/tls.key",
         "v": notes.get(names.ANNOTATION_KAS_VERBOSITY) or "1",
     }
+    if p.audit_webhook:
+        args |= {
+            "audit-webhook-config-file": f"{root}/audit-webhook/{audit.WEBHOOK_KEY}",
+            "audit-webhook-mode": "batch",
+        }
     return [f"--{flag}={value}" for flag, value in args.items()]
 
 
@@ -145,9 +153,15 @@ def _environment(p: Params) -> dict[str, str]:
     return env
 
 
+def _audit_logs(p: Params) -> Manifest:
+    if audit.volume(p) is None:
+        return empty_dir("audit-logs", limit="200Mi")
+    return {"name": "audit-logs", "persistentVolumeClaim": {"claimName": audit.CLAIM}}
+
+
 def deployment(p: Params, config_hash: str) -> Manifest:
     size = ("200m", "512Mi") if p.highly_available else ("14m", "224Mi")
-    mounts = {name: f"{ROOT}/{directory}" for name, directory in {**SECRETS, **CONFIG_MAPS}.items()}
+    mounts = {name: f"{ROOT}/{directory}" for name, directory in {**_secrets(p), **CONFIG_MAPS}.items()}
     main = container(
         COMPONENT,
         p.image(COMPONENT),
@@ -161,11 +175,15 @@ def deployment(p: Params, config_hash: str) -> Manifest:
         readinessProbe=http_probe("/readyz", "client", period=steady_period(p), failures=3, timeout=5),
         livenessProbe=http_probe("/livez?exclude=etcd", "client", period=30, failures=6, timeout=15),
     )
+    if audit.volume(p) and p.replicas > 1:
+        mount = next(m for m in main["volumeMounts"] if m["name"] == "audit-logs")
+        mount["subPathExpr"] = "$(POD_NAME)"
+        main["env"].append({"name": "POD_NAME", "valueFrom": {"fieldRef": {"fieldPath": "metadata.name"}}})
     containers = [main]
     volumes = [
-        *(secret_volume(name, name) for name in SECRETS),
+        *(secret_volume(name, name) for name in _secrets(p)),
         *(config_volume(name, name) for name in CONFIG_MAPS),
-        empty_dir("audit-logs", limit="200Mi"),
+        _audit_logs(p),
         empty_dir("konnectivity-uds", memory=True),
         empty_dir("tmp", memory=True, limit="16Mi"),
     ]
@@ -187,7 +205,8 @@ def deployment(p: Params, config_hash: str) -> Manifest:
         "revisionHistoryLimit": 2,
         "progressDeadlineSeconds": 600,
         "selector": {"matchLabels": labels},
-        "strategy": rolling(p.replicas),
+        # A claim of one node cannot be held by the old and the new pod at the same time.
+        "strategy": {"type": "Recreate"} if audit.volume(p) and p.replicas == 1 else rolling(p.replicas),
         "template": template(p, pod),
     }
     return obj(p, "apps/v1", "Deployment", COMPONENT, {"spec": spec}, labels=labels | {LABEL_MANAGED_BY: MANAGER})

@@ -6,6 +6,7 @@ import base64
 import json
 from typing import Any
 
+from hcp.controlplane import audit
 from hcp.controlplane.meta import config_map, secret
 from hcp.controlplane.params import Manifest, Params
 
@@ -19,31 +20,6 @@ _FNV_OFFSET, _FNV_PRIME = 0x811C9DC5, 0x01000193
 def _text(value: Any) -> str:
     """JSON is YAML and renders the same in every process."""
     return json.dumps(value, indent=1, sort_keys=True) + "\n"
-
-
-def audit_policy(p: Params) -> dict[str, Any]:
-    """What is worth remembering: never secrets, nothing of the control plane's own chatter, metadata of the rest."""
-    audit = p.api_config.get("audit")
-    profile = audit.get("profile", "Default") if isinstance(audit, dict) else "Default"
-    if profile == "None":
-        return {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "rules": [{"level": "None"}]}
-    secretive = [
-        {"group": "", "resources": ["secrets", "configmaps", "serviceaccounts/token"]},
-        {"group": "authentication.k8s.io", "resources": ["tokenreviews"]},
-    ]
-    rules: list[dict[str, Any]] = [
-        {"level": "None", "resources": [{"group": "", "resources": ["events"]}]},
-        {"level": "None", "resources": [{"group": "coordination.k8s.io", "resources": ["leases"]}]},
-        {"level": "None", "nonResourceURLs": ["/healthz*", "/livez*", "/readyz*", "/version", "/openapi/*"]},
-        {"level": "None", "users": ["system:apiserver", "system:kube-scheduler"], "verbs": ["get", "list", "watch"]},
-        {"level": "Metadata", "resources": secretive},
-    ]
-    if profile == "WriteRequestBodies":
-        rules.append({"level": "RequestResponse", "verbs": ["create", "update", "patch", "delete", "deletecollection"]})
-    elif profile == "AllRequestBodies":
-        rules.append({"level": "RequestResponse"})
-    rules.append({"level": "Metadata"})
-    return {"apiVersion": "audit.k8s.io/v1", "kind": "Policy", "omitStages": ["RequestReceived"], "rules": rules}
 
 
 def egress_selector() -> dict[str, Any]:
@@ -108,7 +84,7 @@ def config(p: Params) -> Manifest:
         p,
         CONFIG,
         {
-            "audit-policy.yaml": _text(audit_policy(p)),
+            "audit-policy.yaml": _text(audit.policy(p)),
             "egress-selector.yaml": _text(egress_selector()),
             "admission.yaml": _text(admission()),
         },

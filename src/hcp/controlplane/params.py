@@ -89,6 +89,8 @@ class Params:
     labels: Mapping[str, str] = field(default_factory=dict)
     owner: Mapping[str, Any] | None = None
     api_config: Mapping[str, Any] = field(default_factory=dict)
+    # Whether audit events are sent somewhere; the kubeconfig for it is copied beforehand.
+    audit_webhook: bool = False
     # Where the operator runs: from there it looks after etcd.
     operator_namespace: str = names.OPERATOR_NAMESPACE
     # Pods, services and machines of the management cluster: not for a tenant's control plane.

@@ -8,7 +8,7 @@ import secrets as random
 
 from hcp.api import conditions as c
 from hcp.api import names
-from hcp.controlplane import apiserver_config, copies
+from hcp.controlplane import apiserver_config, audit, copies
 from hcp.controlplane.hostedcontrolplane import hosted_control_plane
 from hcp.controlplane.namespace import UID_ANNOTATION, bare_namespace, free_uid, namespace
 from hcp.errors import HcpError
@@ -133,6 +133,15 @@ async def _secret(scope: Scope, name: str, key: str) -> Object:
             f"The Secret {ns}/{name} with key {key} does not exist", hint="Create it; the cluster goes on by itself."
         )
     return found
+
+
+async def audit_webhook(scope: Scope) -> None:
+    """Where audit events go. Without it no API server is started: who asks for it wants no request to be missed."""
+    if name := (scope.spec.get("auditWebhook") or {}).get("name"):
+        source = await _secret(scope, name, audit.WEBHOOK_KEY)
+        where = f"The kubeconfig in Secret {scope.params.cluster_namespace}/{name}"
+        data = base64.b64decode(source["data"][audit.WEBHOOK_KEY])
+        await scope.apply(audit.webhook_secret(scope.params, found_config.plain_text(data, where)))
 
 
 async def signing_key(scope: Scope) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from hcp.controlplane import (
     apiserver,
     apiserver_config,
+    audit,
     capi,
     controller_manager,
     disruption,
@@ -51,6 +52,8 @@ async def rules(scope: Scope) -> None:
     """Network policies, disruption budgets, and files that need no secret."""
     p = scope.params
     side = [*policies.policies(p), *disruption.budgets(p)]
+    if (claim := audit.claim(p)) is not None:
+        side.append(claim)
     await asyncio.gather(
         *(scope.cache.apply(o) for o in side),
         *(scope.apply(o) for o in (apiserver_config.config(p), scheduler.config(p))),
@@ -97,7 +100,7 @@ async def api_server(scope: Scope) -> None:
     """kube-apiserver, once its certificate can carry the published address: it never rolls for that."""
     if _ready(scope):
         p = scope.params
-        mounts = apiserver.mounted()
+        mounts = apiserver.mounted(p)
         if any(authority.touched for authority in scope.authorities.values()):
             # It would read these again by itself, some time; who changes them wants to know when everybody has.
             mounts += tuple(("ConfigMap", name) for name in apiserver.NOT_HASHED)

@@ -9,6 +9,7 @@ from typing import Any
 
 from hcp.api import conditions as c
 from hcp.api import names, pause
+from hcp.controlplane import audit
 from hcp.errors import HcpError
 from hcp.guest.own_network import own_network
 from hcp.hostedcluster import (
@@ -85,6 +86,7 @@ PHASES: Phases[Scope] = Phases(
             Phase("authorities", phase_pki.authorities),
             Phase("publishing", phase_workloads.publish),
             Phase("rules", phase_workloads.rules),
+            Phase("audit-webhook", phase_base.audit_webhook),
             Phase("signing-key", phase_base.signing_key),
             Phase("encryption-key", phase_base.encryption_key),
             Phase("copies", phase_base.user_copies, critical=False),
@@ -175,6 +177,8 @@ class Reconciler:
         networks = self._networks.now()
         params = replace(params, hidden_networks=tuple(networks.hidden), management_api=networks.api)
         seen.unacted += phase_rotation.problems(params.annotations)
+        if wrong := audit.problem(params.annotations):
+            seen.unacted.append(wrong)
         return Scope(self._ctx, self._cache, self._releases, cluster, params, now, seen)
 
     def _apps_domain(self) -> str:

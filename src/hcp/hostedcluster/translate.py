@@ -95,6 +95,7 @@ def params(
         tolerations=tuple(spec.get("tolerations") or ()),
         labels={k: v for k, v in (spec.get("labels") or {}).items() if not names.steers(k)},
         owner=owner,
+        audit_webhook=bool((spec.get("auditWebhook") or {}).get("name")),
         api_config=(spec.get("configuration") or {}).get("apiServer") or {},
     )
 

@@ -172,7 +172,6 @@ def _age(cluster: Mapping[str, Any]) -> tuple[str, str]:
 
 # Spec fields that are accepted but do nothing yet, with the value that means "not asked for".
 UNACTED: tuple[tuple[str, Any], ...] = (
-    ("auditWebhook.name", ""),
     ("autoscaling.balancingIgnoredLabels", None),
     ("autoscaling.expanders", None),
     ("autoscaling.maxFreeDifferenceRatioPercent", None),

@@ -5,7 +5,7 @@ import json
 
 from tests.unit.controlplane.sample import params
 
-from hcp.controlplane import apiserver, apiserver_config, controller_manager, etcd
+from hcp.controlplane import apiserver, apiserver_config, audit, controller_manager, etcd
 from hcp.controlplane.namespace import UID_ANNOTATION, free_uid, namespace
 
 
@@ -20,10 +20,10 @@ def test_encryption_writes_with_the_first_key_and_reads_plain_text() -> None:
 
 
 def test_audit_never_logs_secrets_and_can_be_turned_off() -> None:
-    policy = apiserver_config.audit_policy(params())
+    policy = audit.policy(params())
     secrets = [r for r in policy["rules"] if any("secrets" in x["resources"] for x in r.get("resources", []))]
     assert [r["level"] for r in secrets] == ["Metadata"]
-    off = apiserver_config.audit_policy(params(api_config={"audit": {"profile": "None"}}))
+    off = audit.policy(params(api_config={"audit": {"profile": "None"}}))
     assert off["rules"] == [{"level": "None"}]
 
 
