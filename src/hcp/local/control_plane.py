@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
+from hcp.local import secrecy
 from hcp.local.layout import Layout
 from hcp.local.processes import Probe, Process
 from hcp.local.spec import Spec
@@ -90,6 +91,7 @@ def _api_server(spec: Spec, layout: Layout, binaries: Binaries, versions: Versio
         f"--proxy-client-cert-file={pki / 'front-proxy.crt'}",
         f"--proxy-client-key-file={pki / 'front-proxy.key'}",
         "--enable-aggregator-routing=true",
+        *secrecy.flags(layout),
         "--profiling=false",
         "--v=1",
     ]

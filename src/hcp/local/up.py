@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hcp.errors import HcpError
-from hcp.local import certs, control, launch, parts
+from hcp.local import certs, control, launch, parts, secrecy
 from hcp.local import spec as specs
 from hcp.local.control_plane import control_plane
 from hcp.local.layout import Layout
@@ -107,6 +107,7 @@ class _Run:
         found = parts.gather(self.spec, Progress(), from_dir=self.wish.from_dir, download=self.wish.download)
         self.lap("payload")
         certs.ensure(self.layout, self.spec)
+        secrecy.ensure(self.layout)
         if self.spec.has_node:
             self._configure(found)
         specs.write_file(self.layout.processes, dump(order_sheet(self.spec, self.layout, found)))
