@@ -185,7 +185,6 @@ UNACTED: tuple[tuple[str, Any], ...] = (
     ("capabilities.disabled", None),
     ("channel", ""),
     ("configuration.apiServer.additionalCORSAllowedOrigins", None),
-    ("configuration.apiServer.audit.customRules", None),
     ("configuration.apiServer.clientCA.name", ""),
     ("configuration.apiServer.encryption", None),
     ("configuration.apiServer.servingCerts", None),

@@ -29,7 +29,7 @@ ACTED_ON = {
         *("secretEncryption.type", "secretEncryption.aescbc.activeKey"),
         "configuration.network.serviceNodePortRange",
         *(f"configuration.proxy.{name}" for name in ("httpProxy", "httpsProxy", "noProxy")),
-        "configuration.apiServer.audit.profile",
+        *("auditWebhook", "configuration.apiServer.audit"),
     },
     "NodePool": {
         *("arch", "clusterName", "config", "management", "nodeDrainTimeout", "nodeLabels", "nodeVolumeDetachTimeout"),
