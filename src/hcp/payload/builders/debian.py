@@ -34,3 +34,5 @@ def _copy(root: Path, pattern: str, target: Path, *, into_folder: bool) -> None:
             shutil.copytree(source, place, symlinks=True, dirs_exist_ok=True)
         else:
             shutil.copy2(source, place, follow_symlinks=False)
+            if not place.is_symlink():
+                place.chmod(place.stat().st_mode & 0o777)  # nothing in a cache runs with more rights than its caller
