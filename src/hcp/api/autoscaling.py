@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hcp.api.parts import LABEL_KEY
-from hcp.api.schema import Schema, array, integer, obj, rule, string
+from hcp.api.schema import INT32, Schema, array, integer, obj, rule, string
 
 LABEL_KEYS = rule(f"self.all(one, one.matches('{LABEL_KEY}'))", "each entry must be a label key")
 
@@ -33,8 +33,8 @@ def autoscaling() -> Schema:
         "balancingIgnoredLabels": array(
             string(max_len=317), "Labels that do not make pools different.", max_items=64, rules=[LABEL_KEYS]
         ),
-        "maxNodesTotal": integer("Most nodes in all pools.", minimum=0),
-        "maxPodGracePeriod": integer("Seconds a pod gets to end; 600 when unset.", minimum=0),
+        "maxNodesTotal": integer("Most nodes in all pools.", minimum=0, maximum=INT32),
+        "maxPodGracePeriod": integer("Seconds a pod gets to end; 600 when unset.", minimum=0, maximum=INT32),
         "maxNodeProvisionTime": string(
             "How long a new node may take; 15m when unset.",
             max_len=100,
@@ -43,7 +43,7 @@ def autoscaling() -> Schema:
         "maxFreeDifferenceRatioPercent": integer(
             "How different similar pools may be; 10 when unset.", minimum=0, maximum=100
         ),
-        "podPriorityThreshold": integer("Pods below this priority never add nodes; -10 when unset."),
+        "podPriorityThreshold": integer("Pods below this priority never add nodes; -10 when unset.", maximum=INT32),
         "expanders": array(
             expander, "How a pool is chosen; Priority, LeastWaste when unset.", min_items=1, max_items=3
         ),

@@ -8,7 +8,7 @@ from hcp.api import autoscaling, capabilities, domains, kubevirt, names, network
 from hcp.api.configuration import configuration
 from hcp.api.configuration.images import image_content_sources
 from hcp.api.crd import column, condition_column, crd
-from hcp.api.schema import MAX_NAME, NAME_PATTERN, Schema, anything, array, boolean, immutable, obj, rule, string, time
+from hcp.api.schema import NAME_PATTERN, Schema, anything, array, boolean, immutable, obj, rule, string, time
 
 AVAILABILITY = ("HighlyAvailable", "SingleReplica")
 UUID_PATTERN = r"^[a-fA-F0-9]{8}-[a-fA-F0-9]{4}-[a-fA-F0-9]{4}-[a-fA-F0-9]{4}-[a-fA-F0-9]{12}$"
@@ -37,8 +37,8 @@ def common_fields() -> dict[str, Schema]:
             rules=[immutable("clusterID")],
         ),
         "infraID": string(
-            "Name of the cluster's infrastructure; made when empty.",
-            max_len=MAX_NAME,
+            "Name of the cluster's infrastructure; made when empty. It becomes the value of labels.",
+            max_len=63,
             pattern=NAME_PATTERN,
             rules=[immutable("infraID")],
         ),

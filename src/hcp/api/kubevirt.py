@@ -22,6 +22,10 @@ ACCESS_MODES = ("ReadWriteOnce", "ReadWriteMany", "ReadOnly", "ReadWriteOncePod"
 DEFAULT_ROOT_SIZE = "32Gi"
 DEFAULT_MEMORY = "8Gi"
 DEFAULT_CORES = 2
+# What one virtual machine can have at all: QEMU ends at 1024 processors, a PCI bus tree far below this many devices.
+MAX_CORES = 1024
+MAX_DEVICE_COUNT = 64
+NETWORK_PATTERN = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?/)?[a-z0-9]([-a-z0-9.]*[a-z0-9])?$"
 
 
 def credentials(*, rules: bool = True) -> Schema:
@@ -121,7 +125,7 @@ def node_block() -> Schema:
     compute = obj(
         {
             "memory": quantity("Memory of each virtual machine.", default=DEFAULT_MEMORY),
-            "cores": integer("Cores of each virtual machine.", minimum=1, default=DEFAULT_CORES, fmt="int32"),
+            "cores": integer("Cores of each virtual machine.", minimum=1, maximum=MAX_CORES, default=DEFAULT_CORES),
             "qosClass": string(
                 "Guaranteed reserves what is asked for.", enum=("Burstable", "Guaranteed"), default="Burstable"
             ),
@@ -130,12 +134,17 @@ def node_block() -> Schema:
         default={"memory": DEFAULT_MEMORY, "cores": DEFAULT_CORES},
     )
     network = obj(
-        {"name": string("NetworkAttachmentDefinition as namespace/name.", min_len=1, max_len=255)}, required=("name",)
+        {
+            "name": string(
+                "NetworkAttachmentDefinition as namespace/name.", min_len=1, max_len=255, pattern=NETWORK_PATTERN
+            )
+        },
+        required=("name",),
     )
     device = obj(
         {
             "deviceName": string("Name of the device as KubeVirt permits it.", min_len=1, max_len=255),
-            "count": integer("How many each machine gets.", minimum=1, maximum=2147483647, default=1),
+            "count": integer("How many each machine gets.", minimum=1, maximum=MAX_DEVICE_COUNT, default=1),
         },
         required=("deviceName",),
     )

@@ -15,14 +15,16 @@ from hcp.api.schema import (
     boolean,
     duration,
     immutable,
-    int_or_string,
     integer,
     obj,
     rule,
+    share,
     string,
     time,
 )
 
+# More than any hosted cluster was seen with; a number without an end would fill the management cluster with machines.
+MAX_REPLICAS = 2000
 ARCHES = ("arm64", "amd64", "ppc64le", "s390x")
 
 
@@ -39,8 +41,10 @@ def platform() -> Schema:
 def management() -> Schema:
     rolling = obj(
         {
-            "maxUnavailable": int_or_string("Nodes that may be missing, as number or percentage.", default=0),
-            "maxSurge": int_or_string("Nodes that may be there on top, as number or percentage.", default=1),
+            "maxUnavailable": share(
+                "Nodes that may be missing, as number or percentage.", default=0, most=MAX_REPLICAS
+            ),
+            "maxSurge": share("Nodes that may be there on top, as number or percentage.", default=1, most=MAX_REPLICAS),
         },
         "How many nodes change at once.",
     )
@@ -70,7 +74,8 @@ def management() -> Schema:
             ],
         ),
         "inPlace": obj(
-            {"maxUnavailable": int_or_string("Nodes that may change at once.", default=1)}, "Settings of InPlace."
+            {"maxUnavailable": share("Nodes that may change at once.", default=1, most=MAX_REPLICAS)},
+            "Settings of InPlace.",
         ),
         "autoRepair": boolean("Replaces unhealthy nodes.", default=False),
     }
@@ -83,8 +88,8 @@ def management() -> Schema:
 def spec() -> Schema:
     scaling = obj(
         {
-            "min": integer("Fewest nodes.", minimum=0),
-            "max": integer("Most nodes.", minimum=1),
+            "min": integer("Fewest nodes.", minimum=0, maximum=MAX_REPLICAS),
+            "max": integer("Most nodes.", minimum=1, maximum=MAX_REPLICAS),
         },
         "Lets the load decide the number of nodes.",
         required=("min", "max"),
@@ -100,7 +105,7 @@ def spec() -> Schema:
         ),
         "release": parts.release("The release of the nodes; the cluster's own when absent."),
         "platform": platform(),
-        "replicas": integer("How many nodes; none when unset.", minimum=0),
+        "replicas": integer("How many nodes; none when unset.", minimum=0, maximum=MAX_REPLICAS),
         "autoScaling": scaling,
         "management": management(),
         "config": array(parts.local_ref("ConfigMap with key `config`."), "Machine configuration.", max_items=10),

@@ -84,7 +84,7 @@ def tolerations(doc: str) -> Schema:
         "operator": string("How the value is compared.", enum=("Exists", "Equal", "Lt", "Gt")),
         "value": string("Taint value.", max_len=MAX_NAME),
         "effect": string("Taint effect; empty means all.", enum=("", "NoSchedule", "PreferNoSchedule", "NoExecute")),
-        "tolerationSeconds": integer("How long NoExecute is tolerated.", fmt="int64"),
+        "tolerationSeconds": integer("How long NoExecute is tolerated.", maximum=2**53, fmt="int64"),
     }
     return array(obj(fields), doc, max_items=25)
 

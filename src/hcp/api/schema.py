@@ -19,6 +19,7 @@ DURATION_PATTERN = r"^[+-]?(0|(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|μs|ms|s|m
 DNS_SUBDOMAIN_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$"
 NAME_PATTERN = r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$"
 MAX_NAME = 253
+INT32 = 2**31 - 1
 
 
 def rule(expression: str, message: str) -> Rule:
@@ -93,22 +94,39 @@ def boolean(doc: str = "", *, default: bool | None = None, rules: Iterable[Rule]
 
 
 def int_or_string(
-    doc: str = "", *, default: int | str | None = None, pattern: str | None = None, rules: Iterable[Rule] = ()
+    doc: str = "",
+    *,
+    default: int | str | None = None,
+    pattern: str | None = None,
+    max_len: int | None = None,
+    rules: Iterable[Rule] = (),
 ) -> Schema:
     schema: Schema = {"anyOf": [{"type": "integer"}, {"type": "string"}], "x-kubernetes-int-or-string": True}
+    if max_len is not None:
+        schema["maxLength"] = max_len
     if pattern is not None:
         schema["pattern"] = pattern
     return _finish(schema, doc, default, rules)
 
 
+def share(doc: str = "", *, default: int, most: int) -> Schema:
+    """A number of things or a percentage of them."""
+    form = rule(
+        f"type(self) == int ? self >= 0 && self <= {most} : self.matches('^[0-9]{{1,3}}%$')",
+        f"must be a number from 0 to {most} or a percentage such as 25%",
+    )
+    return int_or_string(doc, default=default, max_len=16, rules=[form])
+
+
 def quantity(doc: str = "", *, default: str | None = None, rules: Iterable[Rule] = ()) -> Schema:
     """A Kubernetes quantity such as ``8Gi``."""
-    return int_or_string(doc, default=default, pattern=QUANTITY_PATTERN, rules=rules)
+    return int_or_string(doc, default=default, pattern=QUANTITY_PATTERN, max_len=32, rules=rules)
 
 
 def duration(doc: str = "", *, default: str | None = None) -> Schema:
     """A Go duration such as ``1m30s``."""
-    return string(doc, pattern=DURATION_PATTERN, max_len=64, default=default)
+    longest = rule("duration(self) <= duration('8760h')", "must be at most 8760h, which is a year")
+    return string(doc, pattern=DURATION_PATTERN, max_len=64, default=default, rules=[longest])
 
 
 def time(doc: str = "") -> Schema:

@@ -11,10 +11,12 @@ from urllib.parse import urlsplit
 from hcp.api import names
 from hcp.api.addresses import is_address, is_network
 from hcp.hostedcluster.translate import DEFAULT_CLUSTER_NETWORK, DEFAULT_SERVICE_NETWORK, cidrs
+from hcp.kube import bounded_json
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 PLATFORMS = ("KubeVirt", "None")
 NODE_PORTS = (30000, 32767)
+MAX_DEPTH = 64
 
 
 def unsupported(spec: Mapping[str, Any]) -> list[str]:
@@ -36,6 +38,8 @@ def problems(
     """What must be changed before the cluster can be made."""
     spec, meta = cluster["spec"], cluster["metadata"]
     found = list(names.cluster_name_problems(meta["namespace"], meta["name"]))
+    if bounded_json.depth(spec) > MAX_DEPTH:
+        found.append(f"spec has a field that is nested deeper than {MAX_DEPTH} levels")
     found += _networks(spec)
     found += _services(spec, has_routes=has_routes)
     found += _proxy((spec.get("configuration") or {}).get("proxy") or {})

@@ -14,7 +14,7 @@ from typing import Any, Literal, Self
 import aiohttp
 
 from hcp.errors import HcpError
-from hcp.kube import errors, watching
+from hcp.kube import bounded_json, errors, watching
 from hcp.kube.config import ClusterConfig
 from hcp.kube.discovery import Discovery
 from hcp.kube.errors import Call
@@ -111,7 +111,8 @@ class Client:
         call = self._call("watch", res, ns)
         params = watching.parameters(labels, fields, resource_version)
         async with self.transport.stream(call, res.path(ns), params=params, limits=watching.TIMEOUT) as response:
-            async for event in watching.events(call, response.content):
+            custom = bounded_json.is_custom(res.path(ns))
+            async for event in watching.events(call, response.content, custom=custom):
                 yield event
 
     # writing

@@ -20,7 +20,7 @@ from typing import Any, Self
 import aiohttp
 from yarl import URL
 
-from hcp.kube import errors
+from hcp.kube import bounded_json, errors
 from hcp.kube.config import ClusterConfig
 from hcp.kube.credentials import Credentials
 from hcp.kube.errors import Call
@@ -95,7 +95,7 @@ class Transport:
         if not raw:
             return None
         try:
-            return json.loads(raw)
+            return bounded_json.loads(raw, custom=bounded_json.is_custom(path))
         except ValueError as exc:
             text = raw[:200].decode("utf-8", "replace")
             raise errors.ServerFailure(f"{self.config.server}{path} did not answer with JSON", cause=text) from exc
@@ -252,7 +252,7 @@ class Transport:
         """Raise the error that an unsuccessful answer means."""
         raw = await response.read()
         try:
-            body = json.loads(raw)
+            body = bounded_json.loads(raw)
         except ValueError:
             body = {"message": raw[:500].decode("utf-8", "replace")}
         error = errors.from_status(call, response.status, body if isinstance(body, dict) else {})

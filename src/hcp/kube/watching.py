@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import AsyncIterator
 from typing import Any
 
 import aiohttp
 
-from hcp.kube import errors
+from hcp.kube import bounded_json, errors
 from hcp.kube.errors import Call
 
 # The server sends a bookmark about every minute: two and a half minutes of silence mean the stream is dead.
@@ -52,11 +51,13 @@ async def lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
         yield last
 
 
-async def events(call: Call, stream: aiohttp.StreamReader) -> AsyncIterator[tuple[str, dict[str, Any]]]:
+async def events(
+    call: Call, stream: aiohttp.StreamReader, *, custom: bool = True
+) -> AsyncIterator[tuple[str, dict[str, Any]]]:
     """Parse a watch stream; an ERROR event becomes the exception it describes."""
     async for line in lines(stream):
         try:
-            event = json.loads(line)
+            event = bounded_json.loads(line, custom=custom)
         except ValueError:
             return  # the connection was cut within a line: the watch is over, the caller continues from what it has
         kind, obj = event.get("type"), event.get("object") or {}

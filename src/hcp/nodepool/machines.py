@@ -16,12 +16,13 @@ from hcp.api.names import (
     LABEL_CAPI_CLUSTER_NAME,
 )
 from hcp.ignition.hashes import limited_name
+from hcp.runtime import durations
 
 API = "cluster.x-k8s.io/v1beta1"
 PAUSED = "cluster.x-k8s.io/paused"
 _AUTOSCALER = "cluster.x-k8s.io/cluster-api-autoscaler-node-group"
-_DURATION = re.compile(r"^([0-9]+(\.[0-9]+)?(ms|s|m|h))+$")
-_PERCENT_OR_NUMBER = re.compile(r"^[0-9]+%?$")
+_LONGEST = 365 * 86400
+_PERCENT_OR_NUMBER = re.compile(r"[0-9]{1,3}%|[0-9]{1,6}")
 
 
 def resources_name(infra_id: str, cluster: str, node_pool: str) -> str:
@@ -149,9 +150,10 @@ def machine_health_check(
     """The health check of a pool with autoRepair; annotations of the pool win over those of the cluster."""
     metadata, spec = node_pool["metadata"], node_pool.get("spec") or {}
     asked = {**cluster_annotations, **(metadata.get("annotations") or {})}
-    timeout = _valid(asked.get(ANNOTATION_MHC_TIMEOUT), _DURATION, "8m0s")
-    startup = _valid(asked.get(ANNOTATION_MHC_STARTUP_TIMEOUT), _DURATION, "20m0s")
-    unhealthy = _valid(asked.get(ANNOTATION_MHC_MAX_UNHEALTHY), _PERCENT_OR_NUMBER, "2")
+    timeout = _duration(asked.get(ANNOTATION_MHC_TIMEOUT), "8m0s")
+    startup = _duration(asked.get(ANNOTATION_MHC_STARTUP_TIMEOUT), "20m0s")
+    unhealthy = str(asked.get(ANNOTATION_MHC_MAX_UNHEALTHY))
+    unhealthy = unhealthy if _PERCENT_OR_NUMBER.fullmatch(unhealthy) else "2"
     name = resources_name(infra_id, spec.get("clusterName", ""), metadata["name"])
     return {
         "apiVersion": API,
@@ -175,6 +177,7 @@ def machine_health_check(
     }
 
 
-def _valid(value: str | None, pattern: re.Pattern[str], default: str) -> str:
-    """The value when it has the right form; a bad one is ignored."""
-    return value if value and pattern.match(value) else default
+def _duration(value: str | None, default: str) -> str:
+    """The value when it can be read; a bad one is ignored, as it would stop Cluster API's cache for all clusters."""
+    seconds = durations.parse(value) if value else None
+    return value if value and seconds is not None and seconds <= _LONGEST else default

@@ -17,6 +17,7 @@ from hcp.api.names import ANNOTATION_TERMINATION_GRACE, LABEL_INFRA_ID, LABEL_KU
 from hcp.errors import HcpError
 from hcp.ignition.hashes import hash_simple, limited_name
 from hcp.nodepool.patching import ROOT_DISK, patched
+from hcp.nodepool.validation import MAX_DEVICES
 from hcp.runtime import durations
 
 DISK = ROOT_DISK
@@ -195,6 +196,8 @@ def _compute(compute: Mapping[str, Any]) -> dict[str, Any]:
 
 def host_devices(devices: list[Mapping[str, Any]]) -> list[dict[str, str]]:
     """One entry per device; names count over all kinds so that they stay unique."""
+    if sum(int(device.get("count") or 1) for device in devices) > MAX_DEVICES:
+        raise HcpError(f"more than {MAX_DEVICES} host devices for one machine")
     names = [device["deviceName"] for device in devices for _ in range(int(device.get("count") or 1))]
     return [{"name": f"hostdevice-{number}", "deviceName": name} for number, name in enumerate(names, start=1)]
 

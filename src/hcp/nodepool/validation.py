@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
-from hcp.runtime import quantity
+from hcp.api.nodepool import MAX_REPLICAS
+from hcp.kube import bounded_json
+from hcp.runtime import durations, quantity
 
 _ARCHES = {"amd64", "s390x"}
 _MIN_MEMORY = 256 * 1024 * 1024
+_MAX_AMOUNT = 2**60
+MAX_DEPTH = 64
+MAX_DEVICES = 256
+_DURATION_MAX = 365 * 86400
+_SHARE = re.compile(r"[0-9]{1,3}%")
 
 
 def management_problem(spec: Mapping[str, Any]) -> str | None:
@@ -21,8 +29,32 @@ def management_problem(spec: Mapping[str, Any]) -> str | None:
     if replace.get("strategy") not in (None, "RollingUpdate", "OnDelete"):
         return f"unknown replace strategy {replace.get('strategy')!r}"
     rolling = replace.get("rollingUpdate") or {}
+    for field in ("maxSurge", "maxUnavailable"):
+        if problem := _share_problem(field, rolling.get(field)):
+            return problem
+    for field in ("nodeDrainTimeout", "nodeVolumeDetachTimeout"):
+        if problem := _duration_problem(field, spec.get(field)):
+            return problem
     if str(rolling.get("maxSurge", 1)) in ("0", "0%") and str(rolling.get("maxUnavailable", 0)) in ("0", "0%"):
         return "maxSurge and maxUnavailable are both zero: no machine could ever be replaced"
+    return None
+
+
+def _share_problem(field: str, value: Any) -> str | None:
+    """Cluster API reads these into 32 bits, for all clusters at once: a value it cannot read is not handed on."""
+    if value is None or (isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_REPLICAS):
+        return None
+    if isinstance(value, str) and _SHARE.fullmatch(value):
+        return None
+    return f"{field} has to be a number from 0 to {MAX_REPLICAS} or a percentage such as 25%"
+
+
+def _duration_problem(field: str, value: Any) -> str | None:
+    if value in (None, ""):
+        return None
+    seconds = durations.parse(str(value))
+    if seconds is None or seconds > _DURATION_MAX:
+        return f"{field} has to be a duration of at most a year, such as 90s or 1h30m"
     return None
 
 
@@ -39,6 +71,8 @@ def scaling_problem(spec: Mapping[str, Any]) -> str | None:
 def platform_problem(spec: Mapping[str, Any]) -> str | None:
     """Why the KubeVirt block cannot be turned into a VM."""
     platform = spec.get("platform") or {}
+    if bounded_json.depth(spec) > MAX_DEPTH:
+        return f"spec has a field that is nested deeper than {MAX_DEPTH} levels"
     if platform.get("type") != "KubeVirt":
         return f"platform {platform.get('type')!r} is not supported; this operator makes KubeVirt machines"
     kubevirt = platform.get("kubevirt")
@@ -51,9 +85,12 @@ def platform_problem(spec: Mapping[str, Any]) -> str | None:
         return "rootVolume is of type Persistent but has no persistent block"
     if kubevirt.get("attachDefaultNetwork", True) is False and not kubevirt.get("additionalNetworks"):
         return "the default network is not attached and there are no additional networks"
-    for device in kubevirt.get("hostDevices") or []:
-        if int(device.get("count", 1)) < 1:
-            return f"host device {device.get('deviceName')!r} has a count below 1"
+    devices = [(device.get("deviceName"), int(device.get("count", 1))) for device in kubevirt.get("hostDevices") or []]
+    for name, count in devices:
+        if count < 1:
+            return f"host device {name!r} has a count below 1"
+    if sum(count for _, count in devices) > MAX_DEVICES:
+        return f"more than {MAX_DEVICES} host devices for one machine"
     return _amount_problem(kubevirt)
 
 
@@ -71,8 +108,8 @@ def _amount_problem(kubevirt: Mapping[str, Any]) -> str | None:
     compute, root = kubevirt.get("compute") or {}, kubevirt.get("rootVolume") or {}
     memory = quantity.parse(compute.get("memory") or "8Gi")
     size = quantity.parse((root.get("persistent") or {}).get("size") or "32Gi")
-    if memory is None or memory < _MIN_MEMORY:
+    if memory is None or not _MIN_MEMORY <= memory <= _MAX_AMOUNT:
         return f"compute.memory {compute.get('memory')!r} is not a quantity a node can live with; write it like 8Gi"
-    if size is None or size <= 0:
+    if size is None or not 0 < size <= _MAX_AMOUNT:
         return "rootVolume.persistent.size is not a quantity above zero; write it like 32Gi"
     return None

@@ -245,3 +245,24 @@ def test_health_check() -> None:
     assert spec["maxUnhealthy"] == "40%"
     assert spec["nodeStartupTimeout"] == "7m"
     assert [entry["timeout"] for entry in spec["unhealthyConditions"]] == ["8m0s", "8m0s"]
+
+
+@pytest.mark.parametrize("value", ["99999999999h", "8m0s\n", "-5m", "1e9s", "x", "\N{ARABIC-INDIC DIGIT ONE}s"])
+def test_a_time_that_cluster_api_could_not_read_is_not_handed_on(value: str) -> None:
+    given = pool()
+    prefix = "hypershift.openshift.io/machine-health-check"
+    given["metadata"]["annotations"] = {f"{prefix}-timeout": value, f"{prefix}-node-startup-timeout": value}
+    spec = machine_health_check("ns", given, "demo-x", {})["spec"]
+    assert (spec["unhealthyConditions"][0]["timeout"], spec["nodeStartupTimeout"]) == ("8m0s", "20m0s")
+
+
+@pytest.mark.parametrize("value", ["99999999999", "2\n", "-1", "1000%", "x%"])
+def test_a_number_that_cluster_api_could_not_read_is_not_handed_on(value: str) -> None:
+    given = pool()
+    given["metadata"]["annotations"] = {"hypershift.openshift.io/machine-health-check-max-unhealthy": value}
+    assert machine_health_check("ns", given, "demo-x", {})["spec"]["maxUnhealthy"] == 2
+
+
+def test_devices_are_not_expanded_without_end() -> None:
+    with pytest.raises(HcpError, match="256"):
+        host_devices([{"deviceName": "gpu", "count": 2**31 - 1}])

@@ -183,3 +183,18 @@ def test_pool_problems() -> None:
     assert arch_problem({"arch": "arm64"}, "Multi")
     assert arch_problem({}, "S390X")
     assert arch_problem({}, "AMD64") is None
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"management": {"replace": {"rollingUpdate": {"maxSurge": 99_999_999_999}}}},
+        {"management": {"replace": {"rollingUpdate": {"maxUnavailable": "x%"}}}},
+        {"management": {"replace": {"rollingUpdate": {"maxUnavailable": True}}}},
+        {"nodeDrainTimeout": "99999999999999h"},
+        {"nodeVolumeDetachTimeout": "soon"},
+    ],
+)
+def test_values_stored_before_there_were_bounds_are_named(spec: dict[str, Any]) -> None:
+    assert "has to be" in str(management_problem(spec))
+    assert management_problem({"management": {"replace": {"rollingUpdate": {"maxSurge": "25%"}}}}) is None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hcp.api.configuration.references import named
-from hcp.api.schema import Schema, array, boolean, integer, mapping, obj, rule, string
+from hcp.api.schema import INT32, Schema, array, boolean, integer, mapping, obj, rule, string
 
 
 def oauth() -> Schema:
@@ -20,13 +20,13 @@ def oauth() -> Schema:
 
 def _tokens() -> Schema:
     fields = {
-        "accessTokenMaxAgeSeconds": integer("How long a token lives."),
+        "accessTokenMaxAgeSeconds": integer("How long a token lives.", maximum=INT32),
         "accessTokenInactivityTimeout": string(
             "Tokens unused for longer than this stop working; at least 300s.",
             max_len=64,
             rules=[rule("duration(self).getSeconds() >= 300", "accessTokenInactivityTimeout must be at least 300s")],
         ),
-        "accessTokenInactivityTimeoutSeconds": integer("Old spelling of the timeout."),
+        "accessTokenInactivityTimeoutSeconds": integer("Old spelling of the timeout.", maximum=INT32),
     }
     return obj(fields, "How long tokens live.")
 

@@ -94,7 +94,7 @@ def network() -> Schema:
     toleration = {
         name: string(f"The {name} of a taint.", max_len=317) for name in ("key", "operator", "value", "effect")
     }
-    toleration["tolerationSeconds"] = integer("How long it is tolerated.", fmt="int64")
+    toleration["tolerationSeconds"] = integer("How long it is tolerated.", maximum=2**53, fmt="int64")
     placement = obj(
         {
             "nodeSelector": mapping(string(max_len=MAX_NAME), "Nodes.", max_props=64),
@@ -103,7 +103,9 @@ def network() -> Schema:
         "Where its pods run.",
     )
     ranges = array(string(max_len=64), "Ranges in CIDR notation.", max_items=64)
-    part = obj({"cidr": string("A range.", max_len=64), "hostPrefix": integer("Part of a node.", minimum=0)})
+    part = obj(
+        {"cidr": string("A range.", max_len=64), "hostPrefix": integer("Part of a node.", minimum=0, maximum=128)}
+    )
     fields = {
         "clusterNetwork": array(part, "Reported by the guest; spec.networking decides.", max_items=2),
         "serviceNetwork": array(string(max_len=64), "Reported by the guest; spec.networking decides.", max_items=2),
