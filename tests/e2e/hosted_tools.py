@@ -2,16 +2,39 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.e2e.local_tools import Cluster, eventually
+from tests.e2e.local_tools import Cluster, eventually, hcp
 
+SMALL_VM = ("--memory", "2Gi", "--cores", "1", "--root-volume-size", "16")
 # From busybox in an image that every node already has: a pull takes minutes on an emulated CPU.
 _SERVER = "mkdir -p /tmp/www && hostname > /tmp/www/hostname && exec busybox httpd -f -vv -p 8080 -h /tmp/www"
+
+
+@contextlib.contextmanager
+def with_one_node(name: str, cluster: str, folder: Path) -> Iterator[Cluster]:
+    """An embedded cluster with the operator and one hosted cluster that has one node; all of it goes away again."""
+    hcp("local", "up", "--name", name, "--profile", "kubevirt")
+    try:
+        made = Cluster(name, folder)
+        access = ("--kubeconfig", str(made.kubeconfig))
+        hcp("install", *access, "--wait-until-available")
+        secret = folder / "pull-secret.json"
+        secret.write_text('{"auths": {}}')
+        hcp(
+            *("create", "cluster", "kubevirt", "--name", cluster, "--pull-secret", str(secret), *access, *SMALL_VM),
+            *("--node-pool-replicas", "1", "--control-plane-availability-policy", "SingleReplica"),
+            *("--wait", "--timeout", "25m"),
+        )
+        yield made
+    finally:
+        hcp("local", "down", "--name", name, "--purge")
 
 
 class Guest:

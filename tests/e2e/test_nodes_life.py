@@ -7,34 +7,20 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.e2e.hosted_tools import Guest
+from tests.e2e.hosted_tools import SMALL_VM, Guest, with_one_node
 from tests.e2e.local_tools import Cluster, eventually, hcp
 
 NAME = "nodes"
 CLUSTER = "life"
 HOSTED = f"clusters-{CLUSTER}"
-VM = ("--memory", "2Gi", "--cores", "1", "--root-volume-size", "16")
 
 pytestmark = pytest.mark.timeout(5400)
 
 
 @pytest.fixture(scope="module")
 def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    folder = tmp_path_factory.mktemp("nodes")
-    hcp("local", "up", "--name", NAME, "--profile", "kubevirt")
-    try:
-        made = Cluster(NAME, folder)
-        hcp("install", *access(made), "--wait-until-available")
-        secret = folder / "pull-secret.json"
-        secret.write_text('{"auths": {}}')
-        hcp(
-            *("create", "cluster", "kubevirt", "--name", CLUSTER, "--pull-secret", str(secret), *access(made), *VM),
-            *("--node-pool-replicas", "1", "--control-plane-availability-policy", "SingleReplica"),
-            *("--wait", "--timeout", "25m"),
-        )
+    with with_one_node(NAME, CLUSTER, tmp_path_factory.mktemp("nodes")) as made:
         yield made
-    finally:
-        hcp("local", "down", "--name", NAME, "--purge")
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +150,7 @@ def test_configuration_replaces_machines(management: Cluster, guest: Guest) -> N
 def test_a_pool_with_a_cache_clones_it(management: Cluster, guest: Guest) -> None:
     hcp(
         *("create", "nodepool", "kubevirt", "--name", "cached", "--cluster-name", CLUSTER, "--replicas", "1"),
-        *("--root-volume-cache-strategy", "PVC", *VM, *access(management)),
+        *("--root-volume-cache-strategy", "PVC", *SMALL_VM, *access(management)),
     )
     hcp("wait", "nodepool", "cached", "--timeout", "30m", *access(management))
     label = "hypershift.openshift.io/kubevirt-boot-image-role=kv-boot-image-cache"
@@ -180,7 +166,7 @@ def test_a_pool_of_the_minor_before_joins(management: Cluster, guest: Guest) -> 
     older = release(management, "release-1.35")
     hcp(
         *("create", "nodepool", "kubevirt", "--name", "older", "--cluster-name", CLUSTER, "--replicas", "1"),
-        *("--release-image", older, *VM, *access(management)),
+        *("--release-image", older, *SMALL_VM, *access(management)),
     )
     hcp("wait", "nodepool", "older", "--timeout", "30m", *access(management))
     assert kubelets(guest, "older") == {"v1.35"}
