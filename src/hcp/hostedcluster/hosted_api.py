@@ -21,6 +21,7 @@ from hcp.guest import manifests, node_trust
 from hcp.guest import observe as guest_observe
 from hcp.guest.objects import SYSTEM, GuestParams
 from hcp.guest.own_network import own_network
+from hcp.guest.rewrite import rewrite_encrypted
 from hcp.hostedcluster.observed import GuestState
 from hcp.hostedcluster.scope import Scope
 from hcp.kube import Client
@@ -52,6 +53,8 @@ class State:
     probes_failed: int = 0
     applied: str = ""
     applied_at: float = 0.0
+    # Fingerprint of the encryption key under which everything was written last.
+    rewritten: str = ""
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,8 @@ class Wanted:
     guest: GuestParams | None
     kubeconfigs: dict[str, dict[str, Any]]
     serving: bool
+    # Fingerprint of the encryption key under which everything has to be written once more.
+    rewrite: str = ""
 
 
 class HostedApi:
@@ -99,7 +104,7 @@ class HostedApi:
             if ("Secret", name) in scope.made
         }
         answers = serving(scope.seen.deployments.get("kube-apiserver"))
-        wanted = Wanted(p.namespace, _guest_params(scope), kubeconfigs, answers)
+        wanted = Wanted(p.namespace, _guest_params(scope), kubeconfigs, answers, scope.seen.rewrite)
         before = self._wanted.get(key)
         if before is None or before != wanted:
             self._wanted[key] = wanted
@@ -173,6 +178,11 @@ class HostedApi:
             if state.applied != version or time.monotonic() - state.applied_at > RESYNC:
                 await _apply_all(client, objects)
                 state.applied, state.applied_at = version, time.monotonic()
+            if wanted.rewrite and state.rewritten != wanted.rewrite:
+                count = await rewrite_encrypted(client)
+                log.info("stored again under a new encryption key", extra={"key": key, "objects": count})
+                state.rewritten = wanted.rewrite
+                self._on_change(key)
             view = await guest_observe.look(client, objects)
             if node_trust.NAME in view.daemons and not wanted.guest.node_trust:
                 await _remove_node_trust(client)

@@ -65,6 +65,11 @@ class Observed:
     wanted_deployments: tuple[str, ...] = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
     # None: not asked yet; "": answers; else what went wrong.
     api_health: str | None = None
+    # How far the change of the encryption key is; "": not looked at in this pass.
+    encryption: str = ""
+    # Fingerprint of the key everything shall be stored under, and of the one it was last rewritten under.
+    rewrite: str = ""
+    rewritten: str = ""
     credentials_problem: str | None = None
     credentials_reason: str = ""
     unspread: str = ""

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import secrets as random
 
 from hcp.api import conditions as c
 from hcp.api import names
-from hcp.controlplane import apiserver_config, audit, copies
+from hcp.controlplane import audit, copies
 from hcp.controlplane.hostedcontrolplane import hosted_control_plane
 from hcp.controlplane.namespace import UID_ANNOTATION, bare_namespace, free_uid, namespace
 from hcp.errors import HcpError
-from hcp.hostedcluster import defaults
 from hcp.hostedcluster.releases import MissingInput, sentence
 from hcp.hostedcluster.scope import Object, Scope
 from hcp.hostedcluster.translate import owner_of
@@ -24,7 +22,6 @@ from hcp.runtime.phases import Waiting
 
 # User ids are given out one at a time.
 _uids = asyncio.Lock()
-KEY_BYTES = 32
 
 
 async def hosted_namespace(scope: Scope) -> None:
@@ -156,38 +153,3 @@ async def signing_key(scope: Scope) -> None:
     if live is None:
         live = await scope.cache.create_once(copies.signing_key(p, new_signing_key()))
     scope.remember(live)
-
-
-async def encryption_key(scope: Scope) -> None:
-    """The key for what etcd stores: the user's Secret, or ours, made once beside the HostedCluster."""
-    p = scope.params
-    aescbc = (scope.spec.get("secretEncryption") or {}).get("aescbc") or {}
-    name = (aescbc.get("activeKey") or {}).get("name") or defaults.encryption_key_name(p.name)
-    source = await scope.cache.user_object(SECRETS, name, p.cluster_namespace)
-    if source is None and name == defaults.encryption_key_name(p.name):
-        source = await scope.cache.create_once(
-            {
-                "apiVersion": "v1",
-                "kind": "Secret",
-                "metadata": {
-                    "name": name,
-                    "namespace": p.cluster_namespace,
-                    "labels": {names.LABEL_CONTROL_PLANE_NAMESPACE: p.namespace},
-                    "ownerReferences": [owner_of(scope.cluster)],
-                },
-                "type": "Opaque",
-                "data": {names.ETCD_KEY_KEY: base64.b64encode(random.token_bytes(KEY_BYTES)).decode()},
-            }
-        )
-    if source is None or not (source.get("data") or {}).get(names.ETCD_KEY_KEY):
-        raise MissingInput(
-            f"The Secret {p.cluster_namespace}/{name} with key {names.ETCD_KEY_KEY} does not exist",
-            hint="Create it with 32 random bytes under that key; the cluster goes on by itself.",
-        )
-    key = base64.b64decode(source["data"][names.ETCD_KEY_KEY])
-    if len(key) != KEY_BYTES:
-        raise HcpError(f"The key in Secret {p.cluster_namespace}/{name} has {len(key)} bytes, 32 are needed")
-    await asyncio.gather(
-        scope.apply(copies.copied_secret(p, source, name)),
-        scope.apply(apiserver_config.encryption_secret(p, [key])),
-    )

@@ -18,6 +18,7 @@ from hcp.hostedcluster import (
     deletion,
     etcd_care,
     phase_base,
+    phase_encryption,
     phase_observe,
     phase_pki,
     phase_rotation,
@@ -88,7 +89,7 @@ PHASES: Phases[Scope] = Phases(
             Phase("rules", phase_workloads.rules),
             Phase("audit-webhook", phase_base.audit_webhook),
             Phase("signing-key", phase_base.signing_key),
-            Phase("encryption-key", phase_base.encryption_key),
+            Phase("encryption-key", phase_encryption.encryption_key),
             Phase("copies", phase_base.user_copies, critical=False),
         ),
         Phase("certificates", phase_pki.early_leaves),
@@ -201,6 +202,7 @@ class Reconciler:
         has_routes = await self._ctx.client.has(ROUTES)
         found = validation.problems(scope.cluster, others, has_routes=has_routes)
         scope.seen.config_problems = found or scope.seen.config_problems
+        scope.seen.rewritten = self._api.state(scope.params.key).rewritten
         report = Report()
         if scope.claim.foreign:
             return self._held_up(scope)

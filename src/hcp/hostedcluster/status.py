@@ -6,12 +6,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from hcp.api import conditions as c
+from hcp.controlplane import encryption
 from hcp.hostedcluster import version
 from hcp.hostedcluster.observed import NOT_LOOKED_AT, Observed
 from hcp.runtime.conditions import get_condition, is_true, remove_condition, set_condition
 from hcp.runtime.workloads import rolled_out, serving
 
 NOT_SPREAD = "ControlPlaneSpread"
+_ENCRYPTION_STEPS = {
+    encryption.READ: "The API servers are being given the new key for reading",
+    encryption.WRITE: "The API servers are changing to the new key for writing",
+    encryption.REWRITE: "Everything is being stored once more, under the new key",
+}
 Verdict = tuple[bool | str, str, str]
 
 
@@ -105,6 +111,13 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
         NOT_SPREAD: _verdict(not seen.unspread, "Replicas can run on different nodes", "TooFewNodes", seen.unspread),
     }
     parts |= _credentials(cluster, seen)
+    if seen.encryption:
+        parts[c.ETCD_ENCRYPTION_UP_TO_DATE] = _verdict(
+            seen.encryption == encryption.DONE,
+            "What etcd stores is encrypted with the active key",
+            seen.encryption,
+            _ENCRYPTION_STEPS.get(seen.encryption, ""),
+        )
     if seen.certificates is not None:
         parts[c.CERTIFICATES_UP_TO_DATE] = seen.certificates
     if seen.ignition_ready is not None:

@@ -217,7 +217,6 @@ UNACTED: tuple[tuple[str, Any], ...] = (
     ("operatorConfiguration", None),
     ("platform.kubevirt.storageDriver.manual", None),
     ("platform.kubevirt.storageDriver.type", "None"),
-    ("secretEncryption.aescbc.backupKey", None),
     ("updateService", ""),
 )
 

@@ -26,7 +26,7 @@ ACTED_ON = {
         *("services", "sshKey", "tolerations"),
         *("etcd.managementType", "etcd.managed.storage.type", "etcd.managed.storage.persistentVolume"),
         *("platform.type", "platform.kubevirt.generateID", "platform.kubevirt.credentials"),
-        *("secretEncryption.type", "secretEncryption.aescbc.activeKey"),
+        *("secretEncryption.type", "secretEncryption.aescbc"),
         "configuration.network.serviceNodePortRange",
         *(f"configuration.proxy.{name}" for name in ("httpProxy", "httpsProxy", "noProxy")),
         *("auditWebhook", "configuration.apiServer.audit"),

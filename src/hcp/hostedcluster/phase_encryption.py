@@ -1,0 +1,85 @@
+"""The key for what etcd stores, and its change while the cluster runs."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import secrets as random
+
+from hcp.api import names
+from hcp.controlplane import apiserver, apiserver_config, encryption
+from hcp.errors import HcpError
+from hcp.hostedcluster import defaults
+from hcp.hostedcluster.releases import MissingInput
+from hcp.hostedcluster.scope import Object, Scope
+from hcp.hostedcluster.translate import owner_of
+from hcp.kube.resources import DEPLOYMENTS, SECRETS
+from hcp.runtime.workloads import rolled_out
+
+KEY_BYTES = 32
+
+
+async def encryption_key(scope: Scope) -> None:
+    """Give the API servers the keys they need now; a new key takes over step by step, one step a pass."""
+    aescbc = (scope.spec.get("secretEncryption") or {}).get("aescbc") or {}
+    active = await _active(scope, (aescbc.get("activeKey") or {}).get("name") or "")
+    backup = (aescbc.get("backupKey") or {}).get("name")
+    others = [await _key(scope, backup)] if backup else []
+    live = scope.cache.get(SECRETS, apiserver_config.ENCRYPTION, scope.namespace)
+    deployment = scope.cache.get(DEPLOYMENTS, apiserver.COMPONENT, scope.namespace)
+    generation = int(((deployment or {}).get("metadata") or {}).get("generation") or 0)
+    since = encryption.changed_at(live)
+    have = encryption.keys_of(live)
+    step = encryption.next_step(
+        have,
+        active,
+        others,
+        rolled_out=generation > since and rolled_out(deployment),
+        rewritten=scope.seen.rewritten == encryption.fingerprint(active),
+    )
+    if have and list(step.keys) != have:
+        since = generation
+    await scope.apply(encryption.manifest(scope.params, step.keys, since))
+    scope.seen.encryption = step.state
+    scope.seen.rewrite = encryption.fingerprint(active) if step.state == encryption.REWRITE else ""
+
+
+async def _active(scope: Scope, name: str) -> bytes:
+    """The user's key, or ours, made once beside the HostedCluster."""
+    p = scope.params
+    own = defaults.encryption_key_name(p.name)
+    if (name or own) == own and await scope.cache.user_object(SECRETS, own, p.cluster_namespace) is None:
+        await scope.cache.create_once(_new_key(scope, own))
+    return await _key(scope, name or own)
+
+
+async def _key(scope: Scope, name: str) -> bytes:
+    where = f"{scope.params.cluster_namespace}/{name}"
+    source = await scope.cache.user_object(SECRETS, name, scope.params.cluster_namespace)
+    if source is None or not (source.get("data") or {}).get(names.ETCD_KEY_KEY):
+        raise MissingInput(
+            f"The Secret {where} with key {names.ETCD_KEY_KEY} does not exist",
+            hint="Create it with 32 random bytes under that key; the cluster goes on by itself.",
+        )
+    try:
+        key = base64.b64decode(source["data"][names.ETCD_KEY_KEY])
+    except binascii.Error as exc:
+        raise HcpError(f"The key in Secret {where} cannot be read", cause=str(exc)) from exc
+    if len(key) != KEY_BYTES:
+        raise HcpError(f"The key in Secret {where} has {len(key)} bytes, {KEY_BYTES} are needed")
+    return key
+
+
+def _new_key(scope: Scope, name: str) -> Object:
+    return {
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": {
+            "name": name,
+            "namespace": scope.params.cluster_namespace,
+            "labels": {names.LABEL_CONTROL_PLANE_NAMESPACE: scope.namespace},
+            "ownerReferences": [owner_of(scope.cluster)],
+        },
+        "type": "Opaque",
+        "data": {names.ETCD_KEY_KEY: base64.b64encode(random.token_bytes(KEY_BYTES)).decode()},
+    }

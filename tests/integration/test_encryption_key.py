@@ -1,0 +1,49 @@
+"""A hosted cluster that runs gets another encryption key: everything stays readable and ends up under the new one."""
+
+from __future__ import annotations
+
+import base64
+
+from tests.integration import hostedcluster_support as s
+from tests.integration.hosted_pods import HostedPods
+from tests.integration.test_hostedcluster import admin, hands, image, operator, registry, says, server  # noqa: F401
+from tests.integration.test_rotation import NAME, NS, kubeconfig, pods  # noqa: F401
+
+from hcp.api import names
+from hcp.controlplane import apiserver_config, encryption
+from hcp.kube import Client, found_config
+from hcp.kube import resources as k
+
+NEW = b"n" * 32
+
+
+async def test_a_new_key_takes_over_and_the_old_one_goes(admin: Client, pods: HostedPods) -> None:  # noqa: F811
+    async with Client(found_config.load(await kubeconfig(admin))) as guest:
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "kept", "namespace": "default"}}
+        await guest.create({**secret, "stringData": {"word": "before"}})
+        first = encryption.keys_of(await admin.get(k.SECRETS, apiserver_config.ENCRYPTION, NS))
+        await admin.create(
+            {
+                "apiVersion": "v1",
+                "kind": "Secret",
+                "metadata": {"name": "new-key", "namespace": "clusters"},
+                "data": {names.ETCD_KEY_KEY: base64.b64encode(NEW).decode()},
+            }
+        )
+        wanted = {"spec": {"secretEncryption": {"aescbc": {"activeKey": {"name": "new-key"}}}}}
+        await admin.patch(k.HOSTEDCLUSTERS, NAME, "clusters", wanted)
+
+        async def only_the_new_key() -> bool:
+            return encryption.keys_of(await admin.get(k.SECRETS, apiserver_config.ENCRYPTION, NS)) == [NEW]
+
+        await s.eventually("only the new key", only_the_new_key, hands(admin, NS))
+        await s.eventually(
+            "up to date", lambda: says(admin, NAME, "EtcdDataEncryptionUpToDate", "True"), hands(admin, NS)
+        )
+        assert first != [NEW]
+
+        async def readable() -> bool:
+            found = await guest.get(k.SECRETS, "kept", "default")
+            return base64.b64decode(found["data"]["word"]) == b"before"
+
+        await s.eventually("readable with the new key alone", readable, hands(admin, NS))
