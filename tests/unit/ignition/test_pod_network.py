@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import subprocess
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,7 @@ def test_packets_leave_room_for_the_headers_around_them(tmp_path: Path, networks
         (source["path"], "source"),
         ("/etc/cni/pod-network.template", "out"),
     ):
-        script = script.replace(path, str(tmp_path / name))
+        script = script.replace(path, shlex.quote(str(tmp_path / name)))
     subprocess.run(["sh", "-ec", script], check=True)
     assert f'"mtu": {left},' in (tmp_path / "out").read_text()
 
