@@ -21,9 +21,10 @@ $(STAMP): pyproject.toml
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 	touch $@
 
-# DOWNLOAD=1 takes official builds instead of building from source; NODES=0 stops at the control plane.
+# Official builds are taken where their publishers can be reached; BUILD=1 builds all from source. NODES=0 stops at the
+# control plane.
 demo: install
-	$(BIN)/hcp demo --nodes $(or $(NODES),2) $(if $(DOWNLOAD),--download)
+	$(BIN)/hcp demo --nodes $(or $(NODES),2) $(if $(BUILD),--build)
 	@$(LINK_KUBECTL)
 
 test: lint test-unit test-integration test-security test-smoke

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hcp.cli.command import Call, Command, Flag
+from hcp.cli.payload_source import SOURCE_FLAGS, build_only
 
 COMMAND = Command(
     "demo",
@@ -16,7 +17,7 @@ COMMAND = Command(
         Flag("name", "string", "default", "name of the embedded cluster"),
         Flag("cluster", "string", "demo", "name of the hosted cluster"),
         Flag("nodes", "int32", 2, "virtual machines to add as nodes"),
-        Flag("download", "bool", False, "download official builds instead of building from source"),
+        *SOURCE_FLAGS,
         Flag("folder", "string", "demo", "folder for the kubeconfigs and logs of the tour", metavar="dir"),
     ),
     handler="hcp.cli.demo:run",
@@ -37,5 +38,5 @@ def run(call: Call) -> None:
     name = call.text("name")
     found = load(Layout.of(name))
     exists = found is not None and found.has_node
-    asked = Tour(name, call.text("cluster"), call.number("nodes"), folder, call.switch("download"), exists)
+    asked = Tour(name, call.text("cluster"), call.number("nodes"), folder, build_only(call), exists)
     tour(asked, note)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hcp.cli.command import Arg, Call, Command
 from hcp.cli.local_common import NAME
+from hcp.cli.payload_source import SOURCE_FLAGS, build_only
 
 COMMAND = Command(
     "local push",
@@ -11,7 +12,7 @@ COMMAND = Command(
     long="Builds the named images where they are missing and pushes them. What the registry has is not sent again.",
     examples=(("The operator and a release", "sudo {prog} local push image-hcp release-1.36"),),
     args=(Arg("COMPONENT", "image or release, as `payload list` names it", many=True),),
-    flags=(NAME,),
+    flags=(NAME, *SOURCE_FLAGS),
     handler="hcp.cli.local_push:run",
 )
 
@@ -20,5 +21,6 @@ async def run(call: Call) -> None:
     from hcp.cli.terminal import note
     from hcp.local.push import push_components
 
-    for component, reference in (await push_components(call.text("name"), call.args, note)).items():
+    pushed = await push_components(call.text("name"), call.args, note, build=build_only(call))
+    for component, reference in pushed.items():
         print(component, reference)

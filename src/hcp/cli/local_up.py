@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hcp.cli.command import Call, Command, Flag
 from hcp.cli.local_common import NAME
+from hcp.cli.payload_source import SOURCE_FLAGS, build_only
 
 COMMAND = Command(
     "local up",
@@ -34,7 +35,7 @@ COMMAND = Command(
             "Kubernetes minors whose releases go into the cluster's registry (default with profile kubevirt: 1.36)",
         ),
         Flag("from", "string", "", "take binaries and images from this folder where it holds them", metavar="dir"),
-        Flag("download", "bool", False, "download official builds instead of building from source"),
+        *SOURCE_FLAGS,
     ),
     handler="hcp.cli.local_up:run",
 )
@@ -53,7 +54,7 @@ def run(call: Call) -> int:
         call.text("name"),
         call.text("profile") if call.changed("profile") else None,
         Path(call.text("from")).resolve() if call.text("from") else None,
-        call.switch("download"),
+        build_only(call),
         tuple(filter(None, call.items("release"))) if call.changed("release") else None,
     )
     outcome = up(wish, note)

@@ -3,24 +3,26 @@
 from __future__ import annotations
 
 from hcp.cli.command import Arg, Call, Command, Flag
+from hcp.cli.payload_source import SOURCE_FLAGS, build_only
 
 COMMAND = Command(
     "payload build",
     "Build binaries, images and releases",
     long="Makes the named components and what they are made of; without names, all of them but the "
     "Kubernetes project's test suite. What is in the cache "
-    "($XDG_CACHE_HOME/hcp) with the right checksum is used as it is. Then --from is tried, then --download, then "
-    "everything is built with Go and Debian packages. A build that was stopped goes on where it was.",
+    "($XDG_CACHE_HOME/hcp) with the right checksum is used as it is. Then --from is tried, then official builds and "
+    "images by checksum, where their publishers can be reached; the rest is built with Go and Debian packages. "
+    "A build that was stopped goes on where it was. HCP_MIRRORS names other places to download from: docs/payload.md.",
     examples=(
         ("Everything", "{prog} payload build"),
         ("Only what a hosted API server needs", "{prog} payload build etcd kubernetes-1.36"),
-        ("Official builds where there are any", "{prog} payload build --download"),
+        ("From source, whatever could be downloaded", "{prog} payload build --build"),
         ("Binaries you already have", "{prog} payload build etcd --from ./bin"),
     ),
     args=(Arg("COMPONENT", "component to build, as `payload list` names it", optional=True, many=True),),
     flags=(
         Flag("from", "string", "", "folder with ready binaries, or with one folder per component", metavar="dir"),
-        Flag("download", "bool", False, "use official builds where they exist, by checksum"),
+        *SOURCE_FLAGS,
     ),
     handler="hcp.cli.payload_build:run",
 )
@@ -37,7 +39,7 @@ def run(call: Call) -> None:
     folder = Path(call.text("from")) if call.text("from") else None
     if folder is not None and not folder.is_dir():
         raise HcpError(f"There is no folder {folder}", hint="--from takes a folder with binaries.", exit_code=2)
-    engine = Engine(from_dir=folder, use_downloads=call.switch("download"))
+    engine = Engine(from_dir=folder, use_downloads=not build_only(call))
     names = list(call.args) or engine.registry.usual()
     for name, path in engine.ensure(names).items():
         print(f"{name}\t{path}")

@@ -61,20 +61,20 @@ def process_components(spec: Spec) -> tuple[str, ...]:
     return (*API, *NODE, "image-pause") if spec.has_node else API
 
 
-def gather(spec: Spec, progress: Progress, *, from_dir: Path | None = None, download: bool = False) -> Parts:
+def gather(spec: Spec, progress: Progress, *, from_dir: Path | None = None, build: bool = False) -> Parts:
     """Makes sure that the processes' binaries are there; builds what is missing."""
     given = os.environ.get("HCP_TEST_BIN")
     if not spec.has_node and given and (Path(given) / "kube-apiserver").is_file():
         # For trying a build of Kubernetes that is not a payload (yet).
         return Parts({"given": Path(given)}, {})
-    return ensure(process_components(spec), progress, from_dir=from_dir, download=download)
+    return ensure(process_components(spec), progress, from_dir=from_dir, build=build)
 
 
-def ensure(names: Iterable[str], progress: Progress, *, from_dir: Path | None = None, download: bool = False) -> Parts:
+def ensure(names: Iterable[str], progress: Progress, *, from_dir: Path | None = None, build: bool = False) -> Parts:
     from hcp import payload
     from hcp.payload.registry import default_registry
 
-    paths = payload.ensure(names, progress=progress, from_dir=from_dir, download=download)
+    paths = payload.ensure(names, progress=progress, from_dir=from_dir, build=build)
     registry = default_registry()
     return Parts(paths, {name: registry.get(name).version for name in paths})
 

@@ -11,12 +11,14 @@ from hcp.local.lookup import existing
 from hcp.payload import Progress
 
 
-async def push_components(name: str, components: Iterable[str], say: Callable[[str], None]) -> dict[str, str]:
+async def push_components(
+    name: str, components: Iterable[str], say: Callable[[str], None], *, build: bool = False
+) -> dict[str, str]:
     """Builds what is missing, pushes what the registry lacks (of a release also every image it names), and gives each
     image's reference by digest.
     """
     layout, _ = existing(name)
-    found = parts.ensure(with_parts(list(components)), Progress())
+    found = parts.ensure(with_parts(list(components)), Progress(), build=build)
     images = {component: path for component, path in found.paths.items() if is_image(path)}
     await push(layout, images.values(), say)
     return references(images)

@@ -104,7 +104,7 @@ class _Run:
             check_disk(self.layout, self.spec)
             check_ports(self.spec)
         self.lap("checks")
-        found = parts.gather(self.spec, Progress(), from_dir=self.wish.from_dir, download=self.wish.download)
+        found = parts.gather(self.spec, Progress(), from_dir=self.wish.from_dir, build=self.wish.build)
         self.lap("payload")
         certs.ensure(self.layout, self.spec)
         secrecy.ensure(self.layout)

@@ -13,7 +13,8 @@ class Wish:
     name: str = "default"
     profile: str | None = None
     from_dir: Path | None = None
-    download: bool = False
+    build: bool = False
+    """Build from source what could be downloaded."""
     releases: tuple[str, ...] | None = None
     """Kubernetes minors whose releases go into the cluster's registry; not said: what the profile needs."""
 

@@ -67,14 +67,16 @@ class RegistryClient:
         plain_http: Collection[str] = (),
         border: Border = OPEN,
         platform: tuple[str, str] = ("linux", "amd64"),
+        trust_env: bool = False,
     ) -> None:
         """`trust` replaces `ca_pem` when registries have their own CAs; `plain_http` names registries without TLS.
 
-        `border` says where connections may go; without one, anywhere.
+        `border` says where connections may go; without one, anywhere. `trust_env`: through the environment's
+        proxy; a proxy chooses addresses itself, so never together with a border.
         """
         known = auths if isinstance(auths, Auths) else Auths(auths)
         border = replace(border, insecure=border.insecure | frozenset(plain_http))
-        self._transport = RegistryTransport(known, trust or Trust(ca_pem), border)
+        self._transport = RegistryTransport(known, trust or Trust(ca_pem), border, trust_env=trust_env)
         self._mirrors = tuple(mirrors)
         self._platform = platform
         self._blobs: LruCache[bytes] = LruCache(CACHE_BYTES, len)
@@ -120,6 +122,11 @@ class RegistryClient:
             known = await self._manifest(ref.with_digest(digest))
             self._manifests.put((ref.name, digest), known)
         return known
+
+    async def raw_manifest(self, ref: Reference | str) -> bytes:
+        """The manifest for our platform byte by byte, as its digest was made."""
+        manifest = await self.manifest(ref)
+        return (await self._raw_manifest(manifest.found_at.with_digest(manifest.digest)))[1]
 
     async def config(self, ref: Reference | str) -> dict[str, Any]:
         """The image's configuration: entrypoint, labels, architecture."""

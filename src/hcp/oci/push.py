@@ -13,9 +13,12 @@ import aiohttp
 from yarl import URL
 
 from hcp.errors import HcpError
-from hcp.oci.writer_layout import MANIFEST_TYPE, Layout, read_layout
+from hcp.oci.writer_layout import DOCKER_MANIFEST_TYPE, MANIFEST_TYPE, Layout, read_layout
 
 _CHUNK = 1 << 20
+
+
+_ACCEPT = f"{MANIFEST_TYPE}, {DOCKER_MANIFEST_TYPE}"
 
 
 class Pusher:
@@ -81,7 +84,7 @@ class Pusher:
 
     async def _has_manifest(self, repository: str, digest: str) -> bool:
         url = self._url(repository, f"manifests/{digest}")
-        async with self._open_session().head(url, headers={"Accept": MANIFEST_TYPE}) as answer:
+        async with self._open_session().head(url, headers={"Accept": _ACCEPT}) as answer:
             return answer.status == 200
 
     async def _blob(self, layout: Layout, repository: str, item: dict[str, Any]) -> None:
@@ -111,8 +114,13 @@ class Pusher:
     async def _manifest(self, layout: Layout, repository: str, reference: str) -> None:
         raw = layout.blob(layout.digest).read_bytes()
         url = self._url(repository, f"manifests/{reference}")
-        async with self._open_session().put(url, data=raw, headers={"Content-Type": MANIFEST_TYPE}) as answer:
+        async with self._open_session().put(url, data=raw, headers={"Content-Type": _kind(layout)}) as answer:
             await _expect(answer, 201)
+
+
+def _kind(layout: Layout) -> str:
+    """What the manifest says of itself; official images may have Docker's older form, byte by byte."""
+    return str(layout.manifest.get("mediaType") or MANIFEST_TYPE)
 
 
 async def _chunks(path: Path) -> AsyncIterator[bytes]:

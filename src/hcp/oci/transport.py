@@ -27,10 +27,11 @@ REDIRECTS = (301, 302, 303, 307, 308)
 class RegistryTransport:
     """Sends authorised GET requests to any number of registries."""
 
-    def __init__(self, auths: Auths, trust: Trust, border: Border = OPEN) -> None:
+    def __init__(self, auths: Auths, trust: Trust, border: Border = OPEN, *, trust_env: bool = False) -> None:
         self._auths = auths
         self._trust = trust
         self._border = border
+        self._trust_env = trust_env and not border.guarded
         self._headers: dict[tuple[str, str], str | Token] = {}
         # Connections whose addresses are checked, and those of registries that may be anywhere.
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
@@ -128,7 +129,9 @@ class RegistryTransport:
         found = self._sessions.get(watched)
         if found is None:
             connector = aiohttp.TCPConnector(socket_factory=self._border.socket if watched else None)
-            found = aiohttp.ClientSession(timeout=LIMITS, headers={"User-Agent": "hcp"}, connector=connector)
+            found = aiohttp.ClientSession(
+                timeout=LIMITS, headers={"User-Agent": "hcp"}, connector=connector, trust_env=self._trust_env
+            )
             self._sessions[watched] = found
         return found
 

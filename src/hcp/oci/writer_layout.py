@@ -14,6 +14,7 @@ from hcp.errors import HcpError
 
 INDEX_TYPE = "application/vnd.oci.image.index.v1+json"
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
+DOCKER_MANIFEST_TYPE = "application/vnd.docker.distribution.manifest.v2+json"
 CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
 
 
@@ -65,13 +66,15 @@ def link_blob(source: Path, blobs: Path) -> None:
         target.write_bytes(source.read_bytes())
 
 
-def write_index(layout: Path, manifest_digest: str, size: int, annotations: Mapping[str, str]) -> None:
+def write_index(
+    layout: Path, manifest_digest: str, size: int, annotations: Mapping[str, str], media_type: str = MANIFEST_TYPE
+) -> None:
     index = {
         "schemaVersion": 2,
         "mediaType": INDEX_TYPE,
         "manifests": [
             {
-                "mediaType": MANIFEST_TYPE,
+                "mediaType": media_type,
                 "digest": manifest_digest,
                 "size": size,
                 "platform": {"architecture": "amd64", "os": "linux"},

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from hcp.payload.context import BuildContext
+    from hcp.payload.official import ModuleFiles, OfficialImage
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,12 @@ class Component:
     deps: tuple[str, ...] = ()
     inputs: Callable[[], str] = str
     outputs: tuple[str, ...] = ()
-    downloads: tuple[Download, ...] = ()
+    downloads: tuple[Download | OfficialImage | ModuleFiles, ...] = ()
+    """Where the official build is; all of them together make the artifact."""
+    finish_download: Callable[[BuildContext], None] | None = None
+    """What is still to do with what was downloaded."""
+    unfit: Callable[[], str] = str
+    """Why the official build cannot be had, or not be used on this machine; empty when it can."""
     summary: str = ""
     how: str = "built"
     """One or two words for the progress line, such as "built with Go" or "from Debian packages"."""

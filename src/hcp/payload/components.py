@@ -10,6 +10,7 @@ from typing import Any
 
 from hcp.payload.component import Component, Download, hash_files
 from hcp.payload.context import BuildContext
+from hcp.payload.official import ModuleFiles, OfficialImage
 from hcp.payload.versions import recipe_dir, table
 
 _HOW = {"go": "built with Go", "debian": "taken from Debian packages"}
@@ -31,6 +32,8 @@ def component_from(name: str, entry: dict[str, Any]) -> Component:
         inputs=partial(_inputs, name, entry),
         outputs=_outputs(entry),
         downloads=tuple(_downloads(entry)),
+        finish_download=_finish_function(kind, entry),
+        unfit=partial(str, entry.get("no_download", "")),
         summary=entry.get("summary", ""),
         how=_HOW.get(kind, _HOW["go"]),
         compiles=kind not in _HOW or kind == "go",
@@ -46,9 +49,19 @@ def _build_function(kind: str, entry: dict[str, Any]) -> Callable[[BuildContext]
     return build
 
 
+def _finish_function(kind: str, entry: dict[str, Any]) -> Callable[[BuildContext], None] | None:
+    if not any("files" in item for item in entry.get("download", ())):
+        return None
+
+    def finish(ctx: BuildContext) -> None:
+        import_module(f"hcp.payload.builders.{kind}").finish_download(ctx, entry)
+
+    return finish
+
+
 def _inputs(name: str, entry: dict[str, Any]) -> str:
     """Flags and recipe files; not the summary, nor where official builds are and programs run: no file changes."""
-    flags = {key: value for key, value in entry.items() if key not in ("summary", "download", "runs_in")}
+    flags = {key: value for key, value in entry.items() if key not in ("summary", "download", "no_download", "runs_in")}
     recipe = recipe_dir(name)
     return json.dumps(flags, sort_keys=True) + (hash_files(recipe) if recipe.is_dir() else "")
 
@@ -60,9 +73,15 @@ def _outputs(entry: dict[str, Any]) -> tuple[str, ...]:
     return (*paths, *entry.get("outputs", ()))
 
 
-def _downloads(entry: dict[str, Any]) -> Iterator[Download]:
+def _downloads(entry: dict[str, Any]) -> Iterator[Download | OfficialImage | ModuleFiles]:
     version = entry["version"]
     for item in entry.get("download", ()):
+        if "image" in item:
+            yield OfficialImage(item["image"].format(version=version), item["members"])
+            continue
+        if "files" in item:
+            yield ModuleFiles(entry["module"], f"v{version}", item["files"], item["folder"])
+            continue
         if "each" in item:  # one file per command, named like it
             for command in entry["commands"]:
                 url = item["each"].format(version=version, command=command)

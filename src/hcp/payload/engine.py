@@ -1,21 +1,22 @@
-"""Making components: the cache first, then --from, then --download, then a build."""
+"""Making components: the cache first, then --from, then official builds, then a build."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from hcp.errors import HcpError
-from hcp.payload import download, estimates, godrop, timeline
+from hcp.payload import estimates, fetching, godrop, timeline
 from hcp.payload.children import Children
 from hcp.payload.cleaning import human_size
 from hcp.payload.component import Component
 from hcp.payload.context import BuildContext
-from hcp.payload.fromdir import take_from
+from hcp.payload.fromdir import holds, take_from
 from hcp.payload.gotool import available_memory
 from hcp.payload.lanes import Room, make_all
 from hcp.payload.linking import check
@@ -24,6 +25,7 @@ from hcp.payload.registry import Registry, default_registry
 from hcp.payload.store import Store
 
 _SPACE = 4 << 30
+_DOWNLOADS_AT_ONCE = 4
 _MEMORY_FOR_TWO = 8 << 30  # the largest packages and links of two compilers at once
 _OFFICIAL = "official build downloaded"
 
@@ -69,16 +71,69 @@ class Engine:
         before = os.umask(0o022)
         try:
             with self.progress:
-                names_missing = [component.name for component in missing]
-                self.progress.plan(names_missing, estimates.seconds(names_missing, self.store))
-                with self.store.lock("go-modules", shared=True):
-                    self._need_space()
-                    make_all(missing, self._make, self._room, self._stop)
+                self._get_or_make(wanted, missing)
                 godrop.drop_modules(self.store)
                 godrop.drop_compiled(self.store)
         finally:
             os.umask(before)
         return {name: self._present(name) for name in wanted}
+
+    def _get_or_make(self, wanted: list[str], missing: list[Component]) -> None:
+        with self.store.lock("go-modules", shared=True):
+            self._need_space()
+            if self.use_downloads:
+                self._fetch(wanted, {component.name for component in missing})
+                missing = self._missing(wanted)
+            self._plan(missing)
+            make_all(missing, self._make, self._room, self._stop)
+
+    def _plan(self, missing: list[Component]) -> None:
+        names = [component.name for component in missing]
+        self.progress.plan(names, estimates.seconds(names, self.store))
+
+    def _fetch(self, wanted: list[str], missing: set[str]) -> None:
+        """Official builds, from the top: below one that was had nothing is needed."""
+        passed: dict[str, str] = {}
+        """What has to be built, and why, where that is not said elsewhere."""
+        while candidates := fetching.first_to_have(self.registry, wanted, missing, passed):
+            fit = [component for component in candidates if not self._unfit(component, passed)]
+            reachable = fetching.way_out(fit, self.progress.line)
+            ready = [component for component in fit if fetching.places(component).keys() <= reachable]
+            self.progress.plan([component.name for component in ready], verb="download")
+            alone = [replace(component, deps=(), compiles=False) for component in ready]
+            make_all(alone, self._get, lambda: Room(compiling=0, others=_DOWNLOADS_AT_ONCE), self._stop)
+            missing = {component.name for component in self._missing(wanted)}
+            passed.update({component.name: "" for component in fit if component.name in missing})
+        for name in missing - passed.keys():
+            self._unfit(self.registry.get(name), passed)
+        for reason in sorted(set(filter(None, passed.values()))):
+            names = sorted(name for name in missing if passed.get(name) == reason)
+            self.progress.line(f"To be built: {', '.join(names)}; {reason}")
+
+    def _unfit(self, component: Component, passed: dict[str, str]) -> bool:
+        if self.from_dir is not None and holds(self.from_dir, component):
+            passed[component.name] = ""
+        elif reason := component.unfit():
+            passed[component.name] = reason
+        return component.name in passed
+
+    def _get(self, component: Component, since: float) -> None:
+        """Downloads one component; when that fails it is said, and the component is left to be built."""
+        key = self.registry.key(component.name)
+        with self.store.lock(f"{component.name}-{key}"):
+            if self.store.find(component.name, key) is not None:
+                self.progress.done(component.name, "made by another run")
+                return
+            try:
+                self._make_locked(component, key, since, self._download)
+            except HcpError as error:
+                self.progress.dropped(component.name)
+                self.progress.line(f"{component.name}: not downloaded ({_one_line(error)}), building it instead")
+
+    def _download(self, component: Component, ctx: BuildContext) -> str:
+        self.progress.start(component.name, f"version {component.version} is downloaded")
+        fetching.fetch_all(component, ctx)
+        return _OFFICIAL
 
     def _room(self) -> Room:
         """The very first compilation is alone: it makes the standard library for all others."""
@@ -129,13 +184,15 @@ class Engine:
         lock = f"{component.name}-{key}"
         with self.store.lock(lock, wait=False) as mine:
             if mine:
-                self._make_locked(component, key, since)
+                self._make_locked(component, key, since, self._fill)
                 return
         self.progress.start(component.name, "another run is making it, waiting")
         with self.store.lock(lock):
-            self._make_locked(component, key, since)
+            self._make_locked(component, key, since, self._fill)
 
-    def _make_locked(self, component: Component, key: str, since: float) -> None:
+    def _make_locked(
+        self, component: Component, key: str, since: float, fill: Callable[[Component, BuildContext], str]
+    ) -> None:
         name = component.name
         if self.store.find(name, key) is not None:
             self.progress.done(name, "made by another run")
@@ -145,7 +202,7 @@ class Engine:
         began, idle = time.time(), timeline.idle_seconds()
         ctx = self._context(component, key, work)
         with self.store.lock("go-compiling", shared=True):
-            how = self._fill(component, ctx)
+            how = fill(component, ctx)
         absent = [path for path in component.outputs if not (ctx.out / path).exists()]
         if absent:
             raise HcpError(f"The build of {name} ended without {', '.join(absent)}", hint=f"See the log {ctx.log}")
@@ -181,15 +238,6 @@ class Engine:
                 self.progress.start(component.name, f"taking it from {self.from_dir}")
                 return f"taken from {self.from_dir}"
             self.progress.line(f"{component.name}: {self.from_dir} does not hold all of it, looking further")
-        if self.use_downloads and component.downloads:
-            self.progress.start(component.name, "downloading the official build")
-            try:
-                download.fetch_all(component.downloads, ctx)
-                return _OFFICIAL
-            except HcpError as error:
-                self.progress.line(f"{component.name}: not downloaded ({_one_line(error)}), building it instead")
-                shutil.rmtree(ctx.out)
-                ctx.out.mkdir()
         self.progress.start(component.name, f"version {component.version} is {component.how}")
         component.build(ctx)
         return component.how
@@ -204,10 +252,13 @@ def ensure(
     *,
     progress: Progress | None = None,
     from_dir: Path | None = None,
-    download: bool = False,
+    build: bool = False,
 ) -> dict[str, Path]:
-    """Makes sure that components are in the cache and gives their directories. Blocks; call it in a thread."""
-    return Engine(progress=progress, from_dir=from_dir, use_downloads=download).ensure(names)
+    """Makes sure that components are in the cache and gives their directories. Blocks; call it in a thread.
+
+    With `build` nothing is downloaded that can be built.
+    """
+    return Engine(progress=progress, from_dir=from_dir, use_downloads=not build).ensure(names)
 
 
 def find(name: str) -> Path | None:

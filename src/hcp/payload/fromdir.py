@@ -8,6 +8,17 @@ from pathlib import Path
 from hcp.payload.component import Component
 
 
+def holds(folder: Path, component: Component) -> bool:
+    """Whether the folder has a component laid out in one of the two ways that `take_from` knows."""
+    if not component.outputs:
+        return False
+    if all((folder / component.name / path).exists() for path in component.outputs):
+        return True
+    return all(path.startswith("bin/") for path in component.outputs) and any(
+        all((place / Path(path).name).is_file() for path in component.outputs) for place in (folder, folder / "bin")
+    )
+
+
 def take_from(folder: Path, component: Component, out: Path) -> bool:
     """Copies a component from `folder` into `out`; False when the folder does not hold all of it.
 

@@ -7,8 +7,8 @@ again exactly when something in it changed.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -16,10 +16,12 @@ from hcp.errors import HcpError
 from hcp.oci.writer import ImageConfig, Layer, read_layout, write_image
 from hcp.payload.component import Component
 from hcp.payload.context import BuildContext
+from hcp.payload.official import OfficialImage
 from hcp.payload.versions import table
 
 REGISTRY = "registry.hcp.test:5000"
 NON_ROOT = "65532"
+_NO_INPUTS = ("official", "unfit")
 _PASSWD = "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n"
 _GROUP = "root:x:0:\nnonroot:x:65532:\n"
 
@@ -58,6 +60,10 @@ class Image:
     """Path → (mode, owner)."""
     hide: tuple[str, ...] = ()
     minor: str = ""
+    official: str = ""
+    """The publisher's own image of the same thing, which stands in for ours when it can be pulled."""
+    unfit: Callable[[], str] = str
+    """Why the official image does not do on this machine; empty when it does."""
     summary: str = ""
     revision: int = 1
 
@@ -89,6 +95,8 @@ def image_component(image: Image) -> Component:
         deps=tuple(deps),
         inputs=partial(_inputs, image),
         outputs=("image/index.json",),
+        downloads=(OfficialImage(image.official, name=_name(image)),) if image.official else (),
+        unfit=image.unfit,
         summary=image.summary or f"image {image.repository}",
         how="written as an image",
     )
@@ -105,7 +113,13 @@ def reference(repository: str, digest: str) -> str:
 
 
 def _inputs(image: Image) -> str:
-    return json.dumps(asdict(image), sort_keys=True)
+    """Everything that decides what we build; not where somebody else's build is."""
+    described = asdict(replace(image, unfit=str))
+    return json.dumps({key: value for key, value in described.items() if key not in _NO_INPUTS}, sort_keys=True)
+
+
+def _name(image: Image) -> str:
+    return f"{REGISTRY}/{image.repository}:{image.tag}"
 
 
 def _build(image: Image, ctx: BuildContext) -> None:
@@ -117,8 +131,7 @@ def _build(image: Image, ctx: BuildContext) -> None:
         environment=image.environment,
         labels={"org.opencontainers.image.title": image.name, "org.opencontainers.image.version": image.version},
     )
-    name = f"{REGISTRY}/{image.repository}:{image.tag}"
-    write_image(ctx.out / "image", name, [layer_of(image, ctx)], config, base=base)
+    write_image(ctx.out / "image", _name(image), [layer_of(image, ctx)], config, base=base)
 
 
 def layer_of(image: Image, ctx: BuildContext) -> Layer:

@@ -42,13 +42,13 @@ class Progress:
         self._stop: threading.Event | None = None
         self._ticker: threading.Thread | None = None
 
-    def plan(self, names: list[str], takes: Mapping[str, float] | None = None) -> None:
+    def plan(self, names: list[str], takes: Mapping[str, float] | None = None, verb: str = "make") -> None:
         """These components have to be made, in this order; `takes` says about how many seconds each needs."""
         with self._lock:
             self._left, self._takes = list(names), dict(takes or {})
             time_left = self._time_left()
         if names:
-            self.line(f"To make: {len(names)}{time_left} ({', '.join(names)})")
+            self.line(f"To {verb}: {len(names)}{time_left} ({', '.join(names)})")
 
     def start(self, name: str, what: str) -> None:
         with self._lock:
@@ -73,6 +73,12 @@ class Progress:
             self._left = [other for other in self._left if other != name]
             left = len(self._left)
         self.line(f"{name}: {how} in {duration(time.monotonic() - began)}, {left} left")
+
+    def dropped(self, name: str) -> None:
+        """It could not be had this way."""
+        with self._lock:
+            self._now.pop(name, None)
+            self._left = [other for other in self._left if other != name]
 
     def _left_after(self) -> int:
         """How many have not even begun."""

@@ -30,7 +30,7 @@ class Context:
     async def ensure(self, names: Iterable[str]) -> dict[str, Path]:
         """Finished artifacts of payload components; builds what is missing."""
         found = await asyncio.to_thread(
-            parts.ensure, list(names), Progress(), from_dir=self.wish.from_dir, download=self.wish.download
+            parts.ensure, list(names), Progress(), from_dir=self.wish.from_dir, build=self.wish.build
         )
         return dict(found.paths)
 

@@ -10,7 +10,7 @@ import yaml
 from hcp.api.manifests import Object
 from hcp.local.addons.storage import CLASS
 
-COMPONENTS = ("kubevirt", "cdi")
+COMPONENTS = ("manifest-kubevirt", "manifest-cdi")
 KUBEVIRT_NAMESPACE = "kubevirt"
 CDI_NAMESPACE = "cdi"
 # Raise it when `documents` changes: running clusters then get the new objects at the next `up`.

@@ -45,7 +45,7 @@ class Tour:
     cluster: str
     nodes: int
     folder: Path
-    download: bool = False
+    build: bool = False
     exists: bool = False
     """The embedded cluster is there from an earlier run, perhaps with KubeVirt on it already."""
 
@@ -64,12 +64,13 @@ class Tour:
 
 def background(tour: Tour) -> list[str]:
     """Built while a person already uses the first steps."""
-    return ["payload", "build", *machine_parts(), *_download(tour)]
+    return ["payload", "build", *machine_parts(), *_source(tour)]
 
 
 def machine_parts() -> list[str]:
     """What virtual machines need on the management cluster."""
-    return ["kubevirt", "cdi", *(name for name in default_registry().names() if name.startswith(MACHINE_IMAGES))]
+    images = [name for name in default_registry().names() if name.startswith(MACHINE_IMAGES)]
+    return ["manifest-kubevirt", "manifest-cdi", *images]
 
 
 def steps(tour: Tour) -> list[Step]:
@@ -82,7 +83,7 @@ def control_plane(tour: Tour) -> list[Step]:
     return [
         Step(
             "A management cluster",
-            ["local", "up", "--name", tour.name, *_first_profile(tour), *_download(tour)],
+            ["local", "up", "--name", tour.name, *_first_profile(tour), *_source(tour)],
             f"kubectl --kubeconfig {tour.management} get pods -A",
             typical=20,
             parts=(*API, *NODE, *IMAGES),
@@ -90,7 +91,7 @@ def control_plane(tour: Tour) -> list[Step]:
         Step("Its kubeconfig", ["local", "kubeconfig", "--name", tour.name], save=tour.management),
         Step(
             "The operator's image and a release in its registry",
-            ["local", "push", "--name", tour.name, *CONTROL_PLANE_PARTS],
+            ["local", "push", "--name", tour.name, *CONTROL_PLANE_PARTS, *_source(tour)],
             typical=20,
             parts=CONTROL_PLANE_PARTS,
         ),
@@ -122,7 +123,7 @@ def machines(tour: Tour) -> list[Step]:
     return [
         Step(
             "KubeVirt and CDI on the management cluster",
-            ["local", "up", "--name", tour.name, "--profile", "kubevirt", *_download(tour)],
+            ["local", "up", "--name", tour.name, "--profile", "kubevirt", *_source(tour)],
             needs_build=True,
             typical=140,
             parts=machine_parts(),
@@ -145,5 +146,5 @@ def _first_profile(tour: Tour) -> list[str]:
     return [] if tour.exists else ["--profile", "cluster"]
 
 
-def _download(tour: Tour) -> list[str]:
-    return ["--download"] if tour.download else []
+def _source(tour: Tour) -> list[str]:
+    return ["--build"] if tour.build else []

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import IO
 
@@ -16,7 +17,7 @@ from hcp.local.demo import farewell
 from hcp.local.demo.place import Place
 from hcp.local.demo.plan import Step, Tour, background, steps
 from hcp.local.demo.workload import Workload, first_node
-from hcp.payload import godrop, timeline
+from hcp.payload import fetching, find, godrop, timeline
 from hcp.payload.store import Store, cache_root
 
 Say = Callable[[str], None]
@@ -24,6 +25,8 @@ Say = Callable[[str], None]
 
 def run(tour: Tour, say: Say) -> None:
     tour.folder.mkdir(parents=True, exist_ok=True)
+    if not tour.build and _something_missing(tour) and not fetching.anything_reachable(say):
+        tour = replace(tour, build=True)  # known for all steps: none of them asks again
     if not tour.pull_secret.exists():
         tour.pull_secret.write_text('{"auths": {}}\n')  # the embedded registry asks for no credentials
     laps: list[tuple[str, float]] = []
@@ -49,6 +52,10 @@ def run(tour: Tour, say: Say) -> None:
     if built := timeline.kept(cache_root(), since=began):
         say(f"\n== What was built\n{timeline.text(built)}")
     say(farewell.report(tour, laps, first_node(tour.guest) if tour.nodes else ""))
+
+
+def _something_missing(tour: Tour) -> bool:
+    return any(find(part) is None for step in steps(tour) for part in step.parts)
 
 
 def _hcp(words: Sequence[str]) -> list[str]:

@@ -5,6 +5,7 @@ The labels tell Cluster API which version of a kind to use; without them referen
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import yaml
@@ -24,8 +25,18 @@ def build(ctx: BuildContext, entry: dict[str, Any]) -> None:
     if not found:
         raise HcpError(f"The source of {ctx.component.name} holds no CRDs")
     for path in found:
-        crd = with_labels(yaml.safe_load(path.read_text()), entry["crd_labels"])
-        (target / path.name).write_text(yaml.safe_dump(crd, sort_keys=False, width=120))
+        _write_labelled(path, target / path.name, entry)
+
+
+def finish_download(ctx: BuildContext, entry: dict[str, Any]) -> None:
+    """The CRDs came as they are in the source."""
+    for path in sorted((ctx.out / "manifests" / "crds").glob("*.yaml")):
+        _write_labelled(path, path, entry)
+
+
+def _write_labelled(source: Path, target: Path, entry: dict[str, Any]) -> None:
+    crd = with_labels(yaml.safe_load(source.read_text()), entry["crd_labels"])
+    target.write_text(yaml.safe_dump(crd, sort_keys=False, width=120))
 
 
 def with_labels(crd: dict[str, Any], labels: dict[str, str]) -> dict[str, Any]:

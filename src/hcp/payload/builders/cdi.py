@@ -25,6 +25,17 @@ _IMAGES = {
     "ovirt-populator-image": "cdi-importer",  # the controller does not start without it
 }
 
+# Variable of the operator → image.
+OPERATOR_IMAGES = {
+    "CONTROLLER_IMAGE": "cdi-controller",
+    "IMPORTER_IMAGE": "cdi-importer",
+    "CLONER_IMAGE": "cdi-cloner",
+    "APISERVER_IMAGE": "cdi-apiserver",
+    "UPLOAD_PROXY_IMAGE": "cdi-uploadproxy",
+    "UPLOAD_SERVER_IMAGE": "cdi-uploadserver",
+    "OVIRT_POPULATOR_IMAGE": "cdi-importer",  # as above
+}
+
 
 def build(ctx: BuildContext, entry: dict[str, Any]) -> None:
     go_builder.build(ctx, entry)

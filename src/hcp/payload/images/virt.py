@@ -6,8 +6,11 @@ link that breaks bridge binding.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hcp.payload.image import Image, Take, binaries, version_of
 from hcp.payload.images import bases
+from hcp.payload.images.fitness import kubevirt_unfit
 from hcp.payload.versions import recipe_dir
 
 _USER = "1001"
@@ -31,6 +34,19 @@ nogroup:x:65534:
 
 
 def virt_images() -> list[Image]:
+    return [_official(replace(image, unfit=kubevirt_unfit)) for image in _virt_images()]
+
+
+def cdi_images() -> list[Image]:
+    return [_official(image) for image in _cdi_images()]
+
+
+def _official(image: Image) -> Image:
+    """Both projects publish all their images in one place, under the names that ours have too."""
+    return replace(image, official=f"quay.io/kubevirt/{image.name}:v{image.version}")
+
+
+def _virt_images() -> list[Image]:
     version = version_of("kubevirt")
     plain = ("virt-operator", "virt-api", "virt-controller", "virt-exportproxy")
     return [
@@ -101,7 +117,7 @@ def _launcher(version: str) -> Image:
     )
 
 
-def cdi_images() -> list[Image]:
+def _cdi_images() -> list[Image]:
     version = version_of("cdi")
     verbose = "-alsologtostderr"
     plain = ("cdi-apiserver", "cdi-uploadproxy")
