@@ -10,6 +10,8 @@ from hcp.local import cgroups
 from hcp.local.host import cgroup_controllers
 from hcp.local.syscalls import MS_NODEV, MS_NOEXEC, MS_NOSUID, mount
 
+# v1: where the machine's processes are in no cgroup, each of them counts as much as all of the room would with 1024.
+_SHARES = "16384"
 _ROOT = Path("/sys/fs/cgroup")
 _FLAGS = MS_NOSUID | MS_NODEV | MS_NOEXEC
 
@@ -22,6 +24,9 @@ def make(name: str) -> None:
         if control.exists():
             for controller in control.read_text().split():
                 control.write_text(f"-{controller}")
+        shares = root / name / "cpu.shares"
+        if shares.exists():
+            shares.write_text(_SHARES)
 
 
 def join(name: str) -> None:
