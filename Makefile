@@ -46,7 +46,7 @@ test-integration: install
 
 # Attacks, one file per way up, that need no virtual machine; those that do are below tests/e2e/security.
 test-security: install
-	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy >/dev/null
+	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy cluster-api cluster-api-kubevirt >/dev/null
 	@$(LINK_KUBECTL)
 	$(BIN)/pytest -q tests/security
 

@@ -116,6 +116,10 @@ ANNOTATION_RESOURCE_OVERRIDE_PREFIX = f"resource-request-override.{GROUP}/"
 ANNOTATION_IDP_OVERRIDE_PREFIX = f"idpoverrides.{GROUP}/"
 ANNOTATION_REFERENCED_PREFIX = f"referenced-resource.{GROUP}/"
 
+# The accounts of Cluster API's two managers.
+CAPI_CORE = "cluster-api"
+CAPI_PROVIDER = "capi-provider"
+
 # What needs a right of its own (install/privileges.py), as `hcp install --allow-privileges` names it.
 PRIVILEGES = ("pod-security", "priority-classes", "images", "resource-requests", "kept-namespaces", "tolerations")
 
@@ -149,6 +153,11 @@ _ALNUM = _LOWER_ALNUM | frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 def control_plane_namespace(namespace: str, name: str) -> str:
     """The namespace that holds the control plane of hosted cluster ``namespace/name``."""
     return f"{namespace}-{name.replace('.', '-')}"
+
+
+def hosted_role(account: str) -> str:
+    """The ClusterRole with what this manager may do in hosted namespaces, where the operator binds it."""
+    return f"hypershift-{account}-hosted"
 
 
 def steers(label: str) -> bool:

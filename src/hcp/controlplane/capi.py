@@ -16,6 +16,24 @@ def _unowned(p: Params) -> Params:
     return replace(p, owner=None)
 
 
+def bindings(p: Params) -> list[Manifest]:
+    """What the two managers may do in this namespace, and in no other that is not a hosted one."""
+    group = "rbac.authorization.k8s.io"
+    return [
+        obj(
+            p,
+            f"{group}/v1",
+            "RoleBinding",
+            account,
+            {
+                "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": names.hosted_role(account)},
+                "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": names.OPERATOR_NAMESPACE}],
+            },
+        )
+        for account in (names.CAPI_CORE, names.CAPI_PROVIDER)
+    ]
+
+
 def cluster(p: Params, *, paused: bool = False) -> Manifest:
     """The Cluster. Its control plane is the HostedControlPlane, which we report initialized."""
     infrastructure = {

@@ -114,10 +114,11 @@ async def addresses(scope: Scope) -> None:
 
 
 async def cluster_api(scope: Scope) -> None:
-    """Cluster and KubevirtCluster, where the platform has machines."""
+    """Cluster and KubevirtCluster, where the platform has machines, and the rights of those who make them."""
     platform = scope.spec.get("platform") or {}
     if platform.get("type") != "KubeVirt":
         return
+    await asyncio.gather(*(scope.cache.apply(o) for o in capi.bindings(scope.params)))
     credentials = bool((platform.get("kubevirt") or {}).get("credentials"))
     live, _ = await asyncio.gather(
         scope.cache.apply(capi.kubevirt_cluster(scope.params, credentials=credentials)),

@@ -1,9 +1,14 @@
-"""Accounts and rights of the two upstream managers. The operator starts them, since it carries their images."""
+"""Accounts and rights of the two upstream managers. The operator starts them, since it carries their images.
+
+Their caches list all namespaces, so what they cache they may read everywhere: machines and clusters, which hold no
+secrets. Secrets and virtual machines they ask for one by one (our builds of them leave Secrets out of the cache), so
+there a RoleBinding in each hosted namespace is enough.
+"""
 
 from __future__ import annotations
 
+from hcp.api import names
 from hcp.api.manifests import (
-    ALL,
     READ,
     Object,
     account,
@@ -17,46 +22,53 @@ from hcp.api.manifests import (
 from hcp.install.base import pull_secrets
 from hcp.install.options import Options
 
-CORE = "cluster-api"
-PROVIDER = "capi-provider"
+CORE, PROVIDER = names.CAPI_CORE, names.CAPI_PROVIDER
+FOLLOW = ("list", "watch")
 
 
 def core_rules() -> list[Object]:
-    """Cluster API watches all hosted namespaces; the nodes it drains are the guests', through their kubeconfigs."""
+    """Cluster API follows its own kinds everywhere; the nodes it drains are the guests', by their kubeconfigs."""
+    kinds = ("clusters", "machines", "machinesets", "machinedeployments", "machinehealthchecks")
     return [
-        rule("cluster.x-k8s.io", "*", ["*"]),
-        rule("infrastructure.cluster.x-k8s.io", "*", ["*"]),
-        rule("bootstrap.cluster.x-k8s.io", "*", ["*"]),
-        rule("controlplane.cluster.x-k8s.io", "*", ["*"]),
-        rule("addons.cluster.x-k8s.io", "*", ["*"]),
-        rule("ipam.cluster.x-k8s.io", "*", ["*"]),
-        rule("runtime.cluster.x-k8s.io", "*", ["*"]),
-        rule("hypershift.openshift.io", "hostedcontrolplanes", [*READ, "update", "patch", "delete"]),
-        rule("hypershift.openshift.io", "hostedcontrolplanes/status", ["get"]),
-        rule("apiextensions.k8s.io", "customresourcedefinitions", READ),
-        rule("", "namespaces configmaps", READ),
-        rule("", "secrets", [*READ, "create", "update", "patch"]),
+        rule("cluster.x-k8s.io", " ".join(kinds), [*FOLLOW, "patch"]),
+        rule("cluster.x-k8s.io", "machines machinesets", ["create", "delete"]),
+        rule("cluster.x-k8s.io", " ".join(f"{kind}/status" for kind in kinds), ["patch"]),
+        # Where the API server asks it of whoever names an owner that must not go first, as OpenShift does.
+        rule("cluster.x-k8s.io", " ".join(f"{kind}/finalizers" for kind in kinds[:-1]), ["update"]),
+        rule(
+            "infrastructure.cluster.x-k8s.io",
+            "kubevirtclusters kubevirtmachines kubevirtmachinetemplates",
+            [*FOLLOW, "patch"],
+        ),
+        rule("infrastructure.cluster.x-k8s.io", "kubevirtmachines", ["create", "delete"]),
+        rule("infrastructure.cluster.x-k8s.io", "kubevirtclusters", ["delete"]),
+        rule("hypershift.openshift.io", "hostedcontrolplanes", [*FOLLOW, "patch", "delete"]),
+        rule("apiextensions.k8s.io", "customresourcedefinitions", FOLLOW),
         rule("", "events", ["create", "patch"]),
-        rule("events.k8s.io", "events", ["create", "patch"]),
-        rule("authentication.k8s.io", "tokenreviews", ["create"]),
-        rule("authorization.k8s.io", "subjectaccessreviews", ["create"]),
     ]
 
 
+def core_hosted_rules() -> list[Object]:
+    """In each hosted namespace: the kubeconfig of the guest."""
+    return [rule("", "secrets", ["get"])]
+
+
 def provider_rules() -> list[Object]:
-    """The KubeVirt provider makes virtual machines, their disks and their user data."""
+    """The KubeVirt provider follows its own kinds and the machines they are for, everywhere."""
     return [
-        rule("infrastructure.cluster.x-k8s.io", "*", ["*"]),
-        rule("cluster.x-k8s.io", "clusters clusters/status machines machines/status", READ),
-        rule("cluster.x-k8s.io", "machinesets machinedeployments", READ),
-        rule("kubevirt.io", "virtualmachines virtualmachineinstances", ALL),
-        rule("cdi.kubevirt.io", "datavolumes", ALL),
-        rule("cdi.kubevirt.io", "datavolumes/source", ["*"]),
-        rule("", "secrets services", ALL),
-        rule("", "persistentvolumeclaims pods namespaces configmaps", READ),
-        rule("", "events", ["create", "patch"]),
-        rule("authentication.k8s.io", "tokenreviews", ["create"]),
-        rule("authorization.k8s.io", "subjectaccessreviews", ["create"]),
+        rule("infrastructure.cluster.x-k8s.io", "kubevirtclusters kubevirtmachines", FOLLOW),
+        rule("infrastructure.cluster.x-k8s.io", "kubevirtmachines kubevirtmachines/status", ["patch"]),
+        rule("cluster.x-k8s.io", "clusters machines", FOLLOW),
+    ]
+
+
+def provider_hosted_rules() -> list[Object]:
+    """In each hosted namespace: virtual machines, their disks, their user data, and the kubeconfigs it works with."""
+    return [
+        rule("kubevirt.io", "virtualmachines", ["get", "create", "delete"]),
+        rule("kubevirt.io", "virtualmachineinstances", ["get", "delete"]),
+        rule("cdi.kubevirt.io", "datavolumes", ["get"]),
+        rule("", "secrets", ["get", "create", "update", "delete"]),
     ]
 
 
@@ -66,12 +78,17 @@ def objects(options: Options) -> list[Object]:
         rule("", "events", ["create", "patch"]),
     ]
     found: list[Object] = []
-    for name, rules in ((CORE, core_rules()), (PROVIDER, provider_rules())):
+    for name, rules, hosted in (
+        (CORE, core_rules(), core_hosted_rules()),
+        (PROVIDER, provider_rules(), provider_hosted_rules()),
+    ):
         subject = account(name, options.namespace)
         found += [
             service_account(name, options.namespace, pull_secrets(options)),
             cluster_role(f"hypershift-{name}", rules),
             cluster_binding(f"hypershift-{name}", subject),
+            # Bound by the operator, in hosted namespaces alone.
+            cluster_role(names.hosted_role(name), hosted),
             role(name, options.namespace, election),
             binding(name, options.namespace, subject),
         ]

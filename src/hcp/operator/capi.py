@@ -32,8 +32,8 @@ WEBHOOK_DIR = "/tmp/k8s-webhook-server/serving-certs"
 ESTABLISH_TIMEOUT = 60.0
 # component -> (Deployment and account name, binary, memory)
 MANAGERS = {
-    "cluster-api": ("cluster-api", "/cluster-api-manager", "64Mi"),
-    "cluster-api-kubevirt": ("capi-provider", "/cluster-api-kubevirt-manager", "64Mi"),
+    "cluster-api": (names.CAPI_CORE, "/cluster-api-manager", "64Mi"),
+    "cluster-api-kubevirt": (names.CAPI_PROVIDER, "/cluster-api-kubevirt-manager", "64Mi"),
 }
 
 
@@ -60,7 +60,8 @@ def deployment(component: str, image: str, ns: str) -> Object:
     args = [binary, "--leader-elect=true", "--v=1", f"--webhook-cert-dir={WEBHOOK_DIR}"]
     if component == "cluster-api":
         args += ["--diagnostics-address=127.0.0.1:8080", "--insecure-diagnostics=true"]
-        args += ["--feature-gates=MachineSetPreflightChecks=false"]
+        # What nobody uses here would want to follow more kinds, and the Secrets of all namespaces.
+        args += ["--feature-gates=MachineSetPreflightChecks=false,ClusterResourceSet=false,MachinePool=false"]
         args += ["--leader-elect-lease-duration=60s", "--leader-elect-renew-deadline=45s"]
         args += ["--leader-elect-retry-period=10s"]
         # The definitions are ours, with one version: nothing to migrate, and no right to change them is needed.
