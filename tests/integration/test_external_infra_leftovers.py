@@ -37,11 +37,11 @@ async def test_machines_are_waited_for_and_the_policy_goes_last(own_server: ApiS
             found = (item["metadata"]["name"] for item in await client.list(kind, VMS, LABEL_INFRA_ID))
             return sorted(found)
 
-        assert "VirtualMachine mine-1" in await leftovers.clear(client, HOSTED, platform, "mine")
+        assert "VirtualMachine mine-1" in (await leftovers.clear(client, HOSTED, platform, "mine")).waiting
         assert await left(r.SERVICES) == ["other-lb"]
         assert await left(r.NETWORKPOLICIES) == ["mine", "other"]
         await client.patch(r.VIRTUALMACHINES, "mine-1", VMS, {"metadata": {"finalizers": None}})
-        assert await leftovers.clear(client, HOSTED, platform, "mine") == ""
+        assert await leftovers.clear(client, HOSTED, platform, "mine") == leftovers.Left()
         assert await left(r.VIRTUALMACHINES) == ["other-1"]
         assert await left(r.NETWORKPOLICIES) == ["other"]
 
@@ -51,5 +51,6 @@ async def test_deletion_does_not_need_a_kubeconfig_that_is_gone(own_server: ApiS
         await prepare(client, own_server)
         platform = (await client.get(r.HOSTEDCLUSTERS, "demo", HOME))["spec"]["platform"]
         await client.delete(r.SECRETS, INFRA_CREDENTIALS, HOSTED)
-        assert await leftovers.clear(client, HOSTED, platform, "mine") == ""
-        assert await leftovers.clear(client, HOSTED, {"kubevirt": {}}, "mine") == ""
+        assert "not in the hosted namespace" in (await leftovers.clear(client, HOSTED, platform, "mine")).lost
+        assert await leftovers.clear(client, HOSTED, {"kubevirt": {}}, "mine") == leftovers.Left()
+        assert await leftovers.clear(client, HOSTED, platform, "x" * 64) == leftovers.Left()

@@ -54,6 +54,8 @@ ANNOTATION_CLUSTER_UID = f"{GROUP}/cluster-uid"
 ANNOTATION_NODEPOOL = f"{GROUP}/nodePool"
 ANNOTATION_CLEANUP_CLOUD = f"{GROUP}/cleanup-cloud-resources"
 ANNOTATION_DESTROY_GRACE = f"{GROUP}/destroy-grace-period"
+# On a HostedCluster or NodePool that is being deleted: do not wait any longer for an infra cluster nobody can ask.
+ANNOTATION_SKIP_INFRA_CLEANUP = f"{GROUP}/skip-infra-cleanup"
 ANNOTATION_SKIP_DELETE_NAMESPACE = f"{GROUP}/skip-delete-hosted-controlplane-namespace"
 ANNOTATION_SKIP_RELEASE_VALIDATION = f"{GROUP}/skip-release-image-validation"
 ANNOTATION_FORCE_UPGRADE_TO = f"{GROUP}/force-upgrade-to"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hcp.api import conditions as c
@@ -25,7 +25,7 @@ from hcp.kube.resources import (
     SECRETS,
     STATEFULSETS,
 )
-from hcp.kubevirt import leftovers
+from hcp.kubevirt import leftovers, orphans
 from hcp.runtime import durations, ownership
 from hcp.runtime.conditions import get_condition, set_condition
 from hcp.runtime.controller import Result
@@ -36,34 +36,65 @@ WORKLOADS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
 # Watches drive deletion; this is for what has none.
 CHECK_AGAIN = 5.0
 HURRY = 1
+SKIP = f", or until annotation {names.ANNOTATION_SKIP_INFRA_CLEANUP}=true is set"
 
 
 async def delete(
-    client: Client, cache: Cache, cluster: Object, claim: ownership.Claim, now: dt.datetime
+    client: Client,
+    cache: Cache,
+    cluster: Object,
+    claim: ownership.Claim,
+    now: dt.datetime,
+    warn: Callable[[str, str], object],
 ) -> Result | None:
-    """One step further; None when nothing is left but the finalizer, which is then removed."""
+    """One step further; None when nothing is left but the finalizer, which is then removed.
+
+    ``warn`` records an event (reason and sentence): what was left behind is told by something that outlives the object.
+    """
     meta = cluster["metadata"]
     ns, name = meta["namespace"], meta["name"]
     hosted = names.control_plane_namespace(ns, name)
     infra_id = cluster["spec"].get("infraID") or ""
     ours = not claim.foreign  # somebody else's namespace stays exactly as it is
-    waiting = await _node_pools(client, cache, ns, name)
+    waiting, behind = await _node_pools(client, cache, ns, name), ""
     if not waiting and ours and infra_id:
-        # Before Cluster API's Cluster: the kubeconfig of an external infra cluster goes with it.
-        waiting = await leftovers.clear(client, hosted, cluster["spec"].get("platform") or {}, infra_id)
-    if not waiting and ours and infra_id:
-        waiting = await _capi_cluster(client, cache, infra_id, hosted)
+        waiting, behind = await _elsewhere(client, cache, cluster, hosted, now)
+        if behind:
+            warn(c.CLEANUP_TIMED_OUT, behind)
     if not waiting and ours:
         waiting = await _hosted_namespace(client, cluster, claim)
     if waiting:
         log.info("deleting", extra={"key": f"{ns}/{name}", "waiting_for": waiting})
-        await _tell(client, cluster, c.WAITING_FOR_AVAILABLE, f"Waiting until {waiting} is gone", now)
+        reason = c.CLEANUP_TIMED_OUT if behind else c.WAITING_FOR_AVAILABLE
+        message = f"Waiting until {waiting} is gone" + (f". {behind}" if behind else "")
+        await _tell(client, cluster, reason, message, now)
         return Result(CHECK_AGAIN)
     await _user_secrets(client, cache, ns, hosted, infra_id)
-    if (left := await _grace(client, cluster, now)) > 0:
-        return Result(left)
+    if (rest := await _grace(client, cluster, now)) > 0:
+        return Result(rest)
     await _release(client, cluster)
     return None
+
+
+async def _elsewhere(client: Client, cache: Cache, cluster: Object, hosted: str, now: dt.datetime) -> tuple[str, str]:
+    """What is waited for in an infra cluster and in Cluster API, and what nobody will clean up any more.
+
+    The infra cluster comes first: its kubeconfig goes with Cluster API's Cluster.
+    """
+    infra_id = str(cluster["spec"]["infraID"])
+    left = await leftovers.clear(client, hosted, cluster["spec"].get("platform") or {}, infra_id)
+    if left.waiting:
+        return left.waiting, ""
+    hopeless = left.forever or leftovers.given_up((cluster,), now)
+    if left.lost and not hopeless:
+        return f"what it has in {left.lost} (for {leftovers.GIVE_UP_AFTER:.0f} s at most{SKIP})", ""
+    waiting = await _capi_cluster(client, cache, infra_id, hosted)
+    if waiting and left.lost:
+        # Its provider needs the infra cluster to let go, and would wait for ever.
+        await orphans.let_go(client, hosted)
+    if not left.lost or (left.forever and not waiting):
+        return waiting, ""
+    return waiting, f"Not cleaned up: whatever has label {names.LABEL_INFRA_ID}={infra_id} in {left.lost}"
 
 
 async def _node_pools(client: Client, cache: Cache, ns: str, name: str) -> str:
@@ -119,7 +150,7 @@ async def _user_secrets(client: Client, cache: Cache, ns: str, hosted: str, infr
         for s in cache.list(SECRETS, ns)
         if (s["metadata"].get("labels") or {}).get(names.LABEL_CONTROL_PLANE_NAMESPACE) == hosted
     ]
-    if infra_id:
+    if infra_id and len(infra_id) <= leftovers.MAX_LABEL:
         marks = f"{names.LABEL_SAFE_TO_DELETE}=true,{names.LABEL_AUTO_CREATED}={infra_id}"
         found += await client.list(SECRETS, ns, labels=marks)
     for name in {s["metadata"]["name"] for s in found}:

@@ -337,7 +337,11 @@ class Reconciler:
         self._forget(key)
         self._strangers.forget(key)
         claim = await ownership.look(self._ctx.client, cluster)
-        result = await deletion.delete(self._ctx.client, self._cache, cluster, claim, now)
+
+        def warn(reason: str, message: str) -> object:
+            return self._ctx.events.event(cluster, "Warning", reason, message)
+
+        result = await deletion.delete(self._ctx.client, self._cache, cluster, claim, now, warn)
         if result is None:
             if not claim.foreign:
                 await self._ctx.guests.forget(hosted)

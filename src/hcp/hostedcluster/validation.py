@@ -17,6 +17,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 PLATFORMS = ("KubeVirt", "None")
 NODE_PORTS = (30000, 32767)
 MAX_DEPTH = 64
+MAX_INFRA_ID = 63
 
 
 def unsupported(spec: Mapping[str, Any]) -> list[str]:
@@ -40,6 +41,8 @@ def problems(
     found = list(names.cluster_name_problems(meta["namespace"], meta["name"]))
     if bounded_json.depth(spec) > MAX_DEPTH:
         found.append(f"spec has a field that is nested deeper than {MAX_DEPTH} levels")
+    if len(spec.get("infraID") or "") > MAX_INFRA_ID:
+        found.append(f"infraID is longer than {MAX_INFRA_ID} characters: it cannot be the value of a label")
     found += _networks(spec)
     found += _services(spec, has_routes=has_routes)
     found += _proxy((spec.get("configuration") or {}).get("proxy") or {})

@@ -15,6 +15,10 @@ from hcp.kube.errors import NotFound
 from hcp.kube.resources import SECRETS
 
 
+class NoKubeconfig(HcpError):
+    """Nobody gave a kubeconfig of the infra cluster that can be used, or it is gone with the hosted namespace."""
+
+
 @dataclass(frozen=True)
 class Infra:
     """Where the VMs of one hosted cluster are."""
@@ -46,7 +50,7 @@ class InfraClients:
             try:
                 secret = await self._management.get(SECRETS, INFRA_CREDENTIALS, hosted_namespace)
             except NotFound as error:
-                raise HcpError(
+                raise NoKubeconfig(
                     "the kubeconfig of the infra cluster is not in the hosted namespace yet", cause=str(error)
                 ) from error
             data = (secret.get("data") or {}).get(KUBECONFIG_KEY, "")

@@ -7,36 +7,65 @@ may hold the machines of several hosted clusters: what is ours there carries the
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from hcp.api.names import LABEL_INFRA_ID
+from hcp.api.names import ANNOTATION_SKIP_INFRA_CLEANUP, LABEL_INFRA_ID
 from hcp.errors import HcpError
 from hcp.kube import Client, Resource
 from hcp.kube.errors import ApiError, Forbidden, NotFound
 from hcp.kube.resources import NETWORKPOLICIES, SERVICES, VIRTUALMACHINES, VMIS
-from hcp.kubevirt.infra import Infra, InfraClients, credentials
+from hcp.kubevirt.infra import Infra, InfraClients, NoKubeconfig, credentials
 
+# An infra cluster that cannot be asked for this long does not hold a deletion up any more.
+GIVE_UP_AFTER = 600.0
+MAX_LABEL = 63
 # EndpointSlices and DataVolumes go with their owners.
 _OURS = (SERVICES, VIRTUALMACHINES, VMIS)
 
 
-async def clear(management: Client, hosted: str, platform: Mapping[str, Any], infra_id: str) -> str:
-    """Delete what is left; says what is still there or why it cannot be asked, nothing when all is gone."""
+@dataclass(frozen=True)
+class Left:
+    """What deletion still has to do elsewhere."""
+
+    # Still there.
+    waiting: str = ""
+    # Why nobody can look or delete.
+    lost: str = ""
+    # There is no kubeconfig, and there will be none: waiting changes nothing.
+    forever: bool = False
+
+
+def given_up(objects: Iterable[Mapping[str, Any] | None], now: dt.datetime) -> bool:
+    """Whether one of these was deleted long enough ago, or asks by annotation not to wait for its infra cluster."""
+    for metadata in (item["metadata"] for item in objects if item is not None):
+        if (metadata.get("annotations") or {}).get(ANNOTATION_SKIP_INFRA_CLEANUP) == "true":
+            return True
+        since = metadata.get("deletionTimestamp")
+        if since and (now - dt.datetime.fromisoformat(str(since))).total_seconds() >= GIVE_UP_AFTER:
+            return True
+    return False
+
+
+async def clear(management: Client, hosted: str, platform: Mapping[str, Any], infra_id: str) -> Left:
+    """Delete what is left in an external infra cluster, and say what is still there or why it cannot be asked."""
     given = credentials(platform)
-    if not given:
-        return ""
+    if not given or len(infra_id) > MAX_LABEL:  # nothing can carry such a name, so nothing was made
+        return Left()
     infras = InfraClients(management)
+    where = f"namespace {given.get('infraNamespace') or hosted} of the infra cluster"
     try:
         infra = await infras.get(hosted, given)
     except ApiError:
         raise
-    except HcpError:
-        return ""  # without a kubeconfig nobody can look; the hosted namespace is going or was never filled
+    except HcpError as error:
+        return Left(lost=f"{where}: {error}", forever=isinstance(error, NoKubeconfig))
     try:
-        return await _clear(infra, f"{LABEL_INFRA_ID}={infra_id}")
+        return Left(await _clear(infra, f"{LABEL_INFRA_ID}={infra_id}"))
     except ApiError as error:
-        return f"what it has in namespace {infra.namespace} of the infra cluster ({error})"
+        return Left(lost=f"{where}: {error}")
     finally:
         await infras.close()
 

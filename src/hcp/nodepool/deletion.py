@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import logging
 from collections.abc import Mapping
 from typing import Any
 
+from hcp.api.conditions import CLEANUP_TIMED_OUT
 from hcp.api.names import FINALIZER, LABEL_INFRA_ID, LABEL_NODEPOOL_NAME, control_plane_namespace
 from hcp.errors import HcpError
 from hcp.ignition.store import LABEL_CONTROL_PLANE
@@ -14,7 +16,6 @@ from hcp.kube.errors import ApiError, NotFound
 from hcp.kube.resources import (
     CAPI_CLUSTERS,
     DATAVOLUMES,
-    KUBEVIRTMACHINES,
     KUBEVIRTMACHINETEMPLATES,
     MACHINEDEPLOYMENTS,
     MACHINEHEALTHCHECKS,
@@ -25,6 +26,7 @@ from hcp.kube.resources import (
     SECRETS,
     VIRTUALMACHINES,
 )
+from hcp.kubevirt import leftovers, orphans
 from hcp.kubevirt.infra import Infra
 from hcp.nodepool.bootimage import LABEL_ROLE, LABEL_UID, ROLE
 from hcp.nodepool.scope import Object, Tools
@@ -79,7 +81,11 @@ async def _clear_hosted(tools: Tools, pool: Object, hosted: str, *, going: bool)
     if left:
         if going:
             await _hurry(tools, left)
-        if not await _list(tools, CAPI_CLUSTERS, hosted):
+        if lost := await _lost(tools, pool, hosted):
+            machines = ", ".join(sorted(m["metadata"]["name"] for m in left))
+            tools.ctx.events.event(pool, "Warning", CLEANUP_TIMED_OUT, f"Not cleaned up: machines {machines} in {lost}")
+            await orphans.let_go(tools.ctx.client, hosted, [m["metadata"]["name"] for m in left])
+        elif not await _list(tools, CAPI_CLUSTERS, hosted):
             await _release_orphans(tools, pool, hosted, left)
         return Result(_RETRY)
     for machine_set in await _list(tools, MACHINESETS, hosted):
@@ -138,14 +144,27 @@ async def _release_orphans(tools: Tools, pool: Object, hosted: str, machines: li
         selector = f"{LABEL_NODEPOOL_NAME}={pool['metadata']['name']},{LABEL_INFRA_ID}"
         for vm in await infra.client.list(VIRTUALMACHINES, infra.namespace, selector):
             await infra.client.delete(VIRTUALMACHINES, vm["metadata"]["name"], infra.namespace)
-    for machine in machines:
-        name = machine["metadata"]["name"]
-        for resource in (KUBEVIRTMACHINES, MACHINES):
-            try:
-                await tools.ctx.client.delete(resource, name, hosted)
-                await tools.ctx.client.patch(resource, name, hosted, {"metadata": {"finalizers": None}})
-            except NotFound:
-                continue
+    await orphans.let_go(tools.ctx.client, hosted, [machine["metadata"]["name"] for machine in machines])
+
+
+async def _lost(tools: Tools, pool: Object, hosted: str) -> str:
+    """Why nobody can take the pool's machines away, once that was waited for long enough; empty while there is hope."""
+    cluster = tools.watches.clusters.get((pool.get("spec") or {}).get("clusterName", ""), pool["metadata"]["namespace"])
+    if not leftovers.given_up((pool, cluster), dt.datetime.now(dt.UTC)):
+        return ""
+    try:
+        infra = await tools.infras.get(hosted, _credentials(pool))
+    except ApiError:
+        raise
+    except HcpError as error:
+        return str(error)
+    try:
+        await infra.client.list(VIRTUALMACHINES, infra.namespace, f"{LABEL_NODEPOOL_NAME}={pool['metadata']['name']}")
+    except NotFound:
+        return ""
+    except ApiError as error:
+        return f"namespace {infra.namespace} of the infra cluster: {error}" if infra.external else ""
+    return ""
 
 
 async def _delete_caches(tools: Tools, pool: Object, hosted: str) -> None:
@@ -158,13 +177,24 @@ async def _delete_caches(tools: Tools, pool: Object, hosted: str) -> None:
             await infra.client.delete(DATAVOLUMES, volume["metadata"]["name"], infra.namespace)
     except NotFound:
         return
+    except ApiError:
+        lost = await _lost(tools, pool, hosted)
+        if not lost:
+            raise
+        tools.ctx.events.event(pool, "Warning", CLEANUP_TIMED_OUT, f"Not cleaned up: boot image caches in {lost}")
+
+
+def _credentials(pool: Object) -> Mapping[str, Any] | None:
+    found: Mapping[str, Any] | None = (((pool.get("status") or {}).get("platform") or {}).get("kubeVirt") or {}).get(
+        "credentials"
+    )
+    return found
 
 
 async def _infra(tools: Tools, pool: Object, hosted: str) -> Infra | None:
     """The infra cluster by what the pool itself remembers; None when it can no longer be reached."""
-    given = (((pool.get("status") or {}).get("platform") or {}).get("kubeVirt") or {}).get("credentials")
     try:
-        return await tools.infras.get(hosted, given)
+        return await tools.infras.get(hosted, _credentials(pool))
     except ApiError:
         raise
     except HcpError as error:
