@@ -122,6 +122,14 @@ def manifest(p: Params, name: str, authority: Authority) -> Manifest:
     return secret(p, name, data, annotations={key: value for key, value in notes.items() if value})
 
 
+def change(live: Mapping[str, Any], wanted: Manifest) -> Manifest:
+    """The merge patch from one Secret to the other, refused by the server if somebody else was faster."""
+    meta = live["metadata"]
+    notes = dict.fromkeys(meta.get("annotations") or {}) | (wanted["metadata"].get("annotations") or {})
+    data = dict.fromkeys(live.get("data") or {}) | wanted["data"]
+    return {"metadata": {"resourceVersion": meta["resourceVersion"], "annotations": notes}, "data": data}
+
+
 def ends(p: Params, name: str, authorities: Mapping[str, Authority], asked: Request) -> dt.datetime:
     """The earliest end of the stage an authority is in.
 

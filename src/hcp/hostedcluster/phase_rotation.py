@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Mapping
-from typing import Any
 
 from hcp.api import conditions as c
 from hcp.controlplane import rotation, validity
@@ -40,7 +39,8 @@ async def rotate(scope: Scope, api: HostedApi) -> None:
     except HcpError:
         # Told by `problems`. What was begun goes on with the usual times.
         asked = Request()
-    waiting = _waiting(scope, api)
+    # Asking who has got what is for those in the middle of something: to begin, nobody is waited for.
+    waiting = _waiting(scope, api) if any(one.stage for one in scope.authorities.values()) else []
     now = dt.datetime.now(dt.UTC)
     before = dict(scope.authorities)
     for name, authority in before.items():
@@ -64,10 +64,8 @@ async def _write(scope: Scope, name: str, before: Authority, after: Authority) -
     live = await scope.ctx.client.get(SECRETS, name, scope.namespace)
     if rotation.read(live) != before:
         return
-    wanted = rotation.manifest(scope.params, name, after)
-    body: dict[str, Any] = {**live, "data": wanted["data"]}
-    body["metadata"] = {**live["metadata"], "annotations": wanted["metadata"].get("annotations") or {}}
-    made = await scope.ctx.client.replace(body)
+    body = rotation.change(live, rotation.manifest(scope.params, name, after))
+    made = await scope.ctx.client.patch(SECRETS, name, scope.namespace, body)
     scope.cache.informer(SECRETS).observe(made)
     scope.authorities[name] = after
 

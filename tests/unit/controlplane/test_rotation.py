@@ -77,6 +77,18 @@ def test_a_secret_says_everything_that_the_next_process_needs() -> None:
             assert rotation.read(rotation.manifest(p, name, one)) == one
 
 
+def test_a_secret_is_changed_only_as_it_was_seen() -> None:
+    p = params()
+    begun = step(authorities(), NOW)["etcd-signer"]
+    live = rotation.manifest(p, "etcd-signer", begun)
+    live["metadata"]["resourceVersion"] = "7"
+    patch = rotation.change(live, rotation.manifest(p, "etcd-signer", replace(begun, coming=None, stage="", since="")))
+    assert patch["metadata"]["resourceVersion"] == "7"
+    assert patch["data"]["next.key"] is None and patch["data"]["ca.key"] == live["data"]["ca.key"]
+    assert patch["metadata"]["annotations"][names.ANNOTATION_ROTATION_STAGE] is None
+    assert patch["metadata"]["annotations"][names.ANNOTATION_ROTATED] == "one"
+
+
 def test_a_new_bundle_is_written_without_a_new_certificate() -> None:
     p, known = params(), authorities()
     first = issuing.leaves(p, certs.etcd_leaves(p), {}, known)
