@@ -203,10 +203,12 @@ async def give_address(client: Client, ns: str, address: str) -> None:
             await client.patch(k.SERVICES, name, ns, body, subresource="status")
 
 
-async def report_ready(client: Client, ns: str, *, only: str = "") -> None:
-    """What controllers say when all pods run."""
+async def report_ready(
+    client: Client, ns: str, *, only: str = "", runs: Callable[[Object], bool] = lambda _live: True
+) -> None:
+    """What controllers say when all pods run; `runs` says of a Deployment whether they do."""
     for live in await client.list(k.DEPLOYMENTS, ns):
-        if only not in ("", live["metadata"]["name"]):
+        if only not in ("", live["metadata"]["name"]) or not runs(live):
             continue
         wanted, generation = live["spec"]["replicas"], live["metadata"]["generation"]
         now = "2026-01-01T00:00:00Z"
