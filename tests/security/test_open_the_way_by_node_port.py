@@ -77,4 +77,8 @@ async def test_a_node_is_opened_at_the_node_ports_and_at_no_other(
         return single((made or {})["spec"]["egress"])[f"{NODE}/32"] == wanted
 
     assert await eventually(both)
-    assert (await attacker.condition("mine", "ValidNodePortAddresses"))["status"] == "True"
+
+    async def said() -> bool:
+        return bool((await attacker.condition("mine", "ValidNodePortAddresses"))["status"] == "True")
+
+    assert await eventually(said)
