@@ -121,15 +121,15 @@ async def prepare(client: Client) -> None:
 
 
 class Controllers:
-    """kube-controller-manager with the two controllers that deletion needs."""
+    """kube-controller-manager with the two controllers that deletion needs, and others if asked for."""
 
-    def __init__(self, server: ApiServer) -> None:
+    def __init__(self, server: ApiServer, *others: str) -> None:
         log = (server.directory / "kcm.log").open("ab")
         self._process = subprocess.Popen(
             [
                 server.bin_dir / "kube-controller-manager",
                 f"--kubeconfig={server.kubeconfig}",
-                "--controllers=namespace-controller,garbage-collector-controller",
+                f"--controllers={','.join(('namespace-controller', 'garbage-collector-controller', *others))}",
                 "--leader-elect=false",
                 f"--secure-port={free_port()}",
                 f"--cert-dir={server.directory / 'kcm-certs'}",

@@ -33,6 +33,8 @@ FLAGS = (
          "are inside this cluster; those of mirror sets and of the image configuration may always be", group=_WHAT),
     Flag("insecure-registries", "stringSlice", [], "registries (host or host:port) that are read without TLS",
          group=_WHAT),
+    Flag("hosted-quota", "stringToString", {}, "what each hosted cluster may have in its namespace: loadbalancers=20, "
+         "claims=200, pods=100 unless said otherwise; none takes a limit away", group=_WHAT),
     Flag("router", "bool", False, "install the router for Routes even where Routes exist", group=_WHAT),
     Flag("router-domain", "string", "", "apps domain of the router (default: the cluster's ingress configuration)",
          metavar="domain", group=_WHAT),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from hcp.cli import files
@@ -66,7 +67,7 @@ def options_of(
     foreign_wildcards: bool = False,
     privileges: tuple[str, ...] = (),
     policies: bool = True,
-    registries: tuple[tuple[str, ...], tuple[str, ...]] = ((), ()),
+    declared: Mapping[str, tuple[str, ...]] | None = None,
 ) -> Options:
     """The options of a command line; the other arguments stand in for flags that were not given."""
     if call.switch("development") and call.changed("replicas"):
@@ -94,15 +95,18 @@ def options_of(
         router_domain=call.text("router-domain") or domain,
         allowed_privileges=tuple(call.items("allow-privileges")) if call.changed("allow-privileges") else privileges,
         policies=policies,
-        internal_registries=_items(call, "internal-registries", registries[0]),
-        insecure_registries=_items(call, "insecure-registries", registries[1]),
+        internal_registries=_items(call, "internal-registries", declared),
+        insecure_registries=_items(call, "insecure-registries", declared),
+        hosted_quota=call.pairs("hosted-quota")
+        if call.changed("hosted-quota")
+        else dict(one.partition("=")[::2] for one in (declared or {}).get("--hosted-quota", ())),
         router_foreign_wildcards=call.switch(_WILDCARDS) if call.changed(_WILDCARDS) else foreign_wildcards,
     )
 
 
-def _items(call: Call, flag: str, known: tuple[str, ...]) -> tuple[str, ...]:
+def _items(call: Call, flag: str, known: Mapping[str, tuple[str, ...]] | None) -> tuple[str, ...]:
     """A list that was given, else the one of a former run; an empty one takes it back."""
-    return tuple(one for one in call.items(flag) if one) if call.changed(flag) else known
+    return tuple(filter(None, call.items(flag))) if call.changed(flag) else (known or {}).get(f"--{flag}", ())
 
 
 def _newer_release(known: str) -> str:
@@ -133,7 +137,7 @@ async def install(call: Call) -> int | None:
             domain=await apply.current_router_domain(client) if router else "",
             privileges=await apply.current_privileges(client),
             policies=await apply.can_guard(client, needed=not call.switch("without-privilege-policies")),
-            registries=await apply.current_registries(client, call.text("namespace")),
+            declared=await apply.current_declarations(client, call.text("namespace")),
             foreign_wildcards=router and await apply.current_foreign_wildcards(client),
         )
         if scope != "resources":

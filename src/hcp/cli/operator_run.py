@@ -20,6 +20,7 @@ COMMAND = Command(
             "internal-registries", "stringSlice", [], "registries (host or host:port) that may be inside this cluster"
         ),
         Flag("insecure-registries", "stringSlice", [], "registries (host or host:port) that are served without TLS"),
+        Flag("hosted-quota", "stringToString", {}, "limits of each hosted cluster: loadbalancers, claims, pods"),
         KUBECONFIG,
         CONTEXT,
         VERBOSE,
@@ -48,6 +49,7 @@ async def run(call: Call) -> int | None:
         own_image=os.environ.get("HCP_IMAGE", ""),
         internal_registries=frozenset(call.items("internal-registries")),
         insecure_registries=frozenset(call.items("insecure-registries")),
+        hosted_quota=call.pairs("hosted-quota"),
         support=support.load(),
     )
     return await until_stopped(Operator(options).run())

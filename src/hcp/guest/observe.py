@@ -10,12 +10,14 @@ from typing import Any
 from hcp.api import conditions as c
 from hcp.errors import HcpError
 from hcp.guest.objects import SYSTEM, Manifest
-from hcp.kube import Client
+from hcp.kube import Client, Resource
 from hcp.kube.resources import DAEMONSETS, DEPLOYMENTS, NODES, PODS
 from hcp.runtime.conditions import is_true
 from hcp.runtime.workloads import all_available
 
 Verdict = tuple[str, str, str]
+# How much of a tenant's cluster is looked at.
+SMALL_PAGE, MOST, MOST_PARTS = 20, 5_000, 500
 
 
 @dataclass(frozen=True)
@@ -33,19 +35,39 @@ class View:
 
 async def look(client: Client, wanted: Iterable[Manifest]) -> View:
     """List what matters and judge it."""
-    nodes, daemons, deployments = await asyncio.gather(
-        client.list(NODES), client.list(DAEMONSETS, SYSTEM), client.list(DEPLOYMENTS, SYSTEM)
+    (count, ready), daemons, deployments = await asyncio.gather(
+        _count_nodes(client), _some(client, DAEMONSETS), _some(client, DEPLOYMENTS)
     )
     names = {(m["kind"], m["metadata"]["name"]) for m in wanted if m["kind"] in ("DaemonSet", "Deployment")}
-    ready = [n for n in nodes if is_true((n.get("status") or {}).get("conditions"), "Ready")]
     return View(
-        len(nodes),
-        len(ready),
-        waiting(names, daemons, deployments, len(ready)),
-        await _data_plane(client, len(nodes)),
-        _control_plane(len(nodes), len(ready)),
+        count,
+        ready,
+        waiting(names, daemons, deployments, ready),
+        await _data_plane(client, count),
+        _control_plane(count, ready),
         frozenset(d["metadata"]["name"] for d in daemons),
     )
+
+
+async def _count_nodes(client: Client) -> tuple[int, int]:
+    """How many nodes there are and how many are ready; a page at a time, since nobody needs them all."""
+    count = ready = 0
+    async for page, _ in client.pages(NODES, size=SMALL_PAGE):
+        count += len(page)
+        ready += sum(is_true((n.get("status") or {}).get("conditions"), "Ready") for n in page)
+        if count >= MOST:
+            break
+    return count, ready
+
+
+async def _some(client: Client, resource: Resource, labels: str | None = None) -> list[Manifest]:
+    """Objects of the system's namespace: ours are few, and a tenant may put any number beside them."""
+    found: list[Manifest] = []
+    async for page, _ in client.pages(resource, SYSTEM, labels, size=SMALL_PAGE):
+        found += page
+        if len(found) >= MOST_PARTS:
+            break
+    return found
 
 
 def waiting(
@@ -72,11 +94,11 @@ async def _data_plane(client: Client, nodes: int) -> Verdict:
     if not nodes:
         return "Unknown", c.NO_WORKER_NODES, "The cluster has no nodes yet"
     try:
-        pods = await client.list(PODS, SYSTEM, labels="k8s-app=konnectivity-agent")
+        pods = await _some(client, PODS, "k8s-app=konnectivity-agent")
         running = [p for p in pods if (p.get("status") or {}).get("phase") == "Running"]
         if not running:
             return "False", c.KONNECTIVITY_PODS_NOT_FOUND, "No konnectivity agent runs on any node"
-        await client.logs(running[0]["metadata"]["name"], SYSTEM, tail=1)
+        await client.logs(running[0]["metadata"]["name"], SYSTEM, tail=1, limit_bytes=1024)
     except HcpError as exc:
         return "False", c.LOGS_ACCESS_FAILED, f"The log of a konnectivity agent cannot be read: {exc}"
     return "True", c.AS_EXPECTED, "The control plane reaches the nodes"

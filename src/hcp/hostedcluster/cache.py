@@ -36,6 +36,8 @@ LABELLED: tuple[Resource, ...] = (
     k.CAPI_CLUSTERS,
     k.KUBEVIRTCLUSTERS,
 )
+# Made in every hosted namespace too, but their changes ask for no pass: their status counts pods all day long.
+QUIET: tuple[Resource, ...] = (k.RESOURCEQUOTAS,)
 # Followed whole.
 WHOLE: tuple[Resource, ...] = (
     k.HOSTEDCLUSTERS,
@@ -57,7 +59,7 @@ class Cache:
         self.client = client
         self._informers = informers
         self._by_kind: dict[Resource, Informer] = {
-            **{res: informers.get(res, labels=names.LABEL_CONTROL_PLANE_NAMESPACE) for res in LABELLED},
+            **{res: informers.get(res, labels=names.LABEL_CONTROL_PLANE_NAMESPACE) for res in (*LABELLED, *QUIET)},
             **{res: informers.get(res) for res in WHOLE},
         }
 

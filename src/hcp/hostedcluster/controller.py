@@ -19,13 +19,14 @@ from hcp.kube import resources as k
 from hcp.kubevirt.networks import ManagementNetworks
 from hcp.release import Release
 from hcp.runtime.context import OperatorContext
-from hcp.runtime.controller import Controller
+from hcp.runtime.controller import Controller, namespace_of
 from hcp.runtime.informer import Informer
 from hcp.runtime.store import key_of
 
 Object = dict[str, Any]
 RESYNC_KINDS = (k.NODES, k.STORAGECLASSES, k.INGRESS_CONFIGS, k.IMAGE_CONFIGS, k.IDMS, k.ITMS, k.ICSP)
-WORKERS = 16
+# Those of one namespace get half of them.
+WORKERS, PER_NAMESPACE = 32, 16
 # Whose end the deletion of a cluster waits for; the end of everything else means nothing to it.
 GOING = ("Namespace", "Cluster")
 
@@ -39,10 +40,17 @@ class HostedClusters:
         networks = ManagementNetworks(ctx.informers)
         declared = ctx.internal_registries, ctx.insecure_registries
         registries = Registries(lambda: networks.now().hidden, *declared)
-        self._releases = Releases(self.cache, registries)
+        self._releases = Releases(self.cache, registries, self._changed)
         self._api = HostedApi(ctx, self._changed)
         self._care = EtcdCare(ctx, self._changed)
-        self._controller = Controller("hostedcluster", self._reconcile, workers=WORKERS, max_delay=10.0)
+        self._controller = Controller(
+            "hostedcluster",
+            self._reconcile,
+            workers=WORKERS,
+            max_delay=10.0,
+            group=namespace_of,
+            per_group=PER_NAMESPACE,
+        )
         self._strangers = Strangers(ctx.client, self._changed)
         shared = (self._api, self._care, Turns(self._changed), self._strangers)
         self._reconciler = Reconciler(ctx, self.cache, self._releases, *shared)

@@ -29,7 +29,7 @@ from hcp.kube.errors import NotFound
 from hcp.kube.resources import CONFIGMAPS, DAEMONSETS, SERVICEACCOUNTS
 from hcp.runtime.apply import apply_if_changed
 from hcp.runtime.context import PUBLISHED_KUBECONFIG, Guests, OperatorContext
-from hcp.runtime.controller import Controller, Result
+from hcp.runtime.controller import Controller, Result, namespace_of
 from hcp.runtime.workloads import serving
 
 log = logging.getLogger(__name__)
@@ -38,6 +38,8 @@ RESYNC = 300.0
 LOOK_STEADY, LOOK_WAITING = 60.0, 10.0
 PROBE_TIMEOUT = 5.0
 PROBE_AGAIN_FIRST, PROBE_AGAIN_MAX = 0.1, 5.0
+# A guest that answers its health check and nothing else is given up for this time.
+KEEP_TIMEOUT = 90.0
 AT_ONCE = 8
 # Written into every namespace of the guest by kube-controller-manager.
 ROOT_CA = "kube-root-ca.crt"
@@ -78,7 +80,8 @@ class HostedApi:
         self._states: dict[str, State] = {}
         self._wanted: dict[str, Wanted] = {}
         self._published = Guests(ctx.client, inside=False)
-        self.controller = Controller("guest", self.reconcile, workers=8)
+        # They mostly wait for guests; of a guest that hangs, nobody but its own namespace should notice anything.
+        self.controller = Controller("guest", self.reconcile, workers=32, group=namespace_of, per_group=8)
 
     async def close(self) -> None:
         await self._published.close()
@@ -139,7 +142,7 @@ class HostedApi:
             self._on_change(key)
         if health:
             state.probes_failed += 1
-            return Result(min(PROBE_AGAIN_FIRST * 2 ** (state.probes_failed - 1), PROBE_AGAIN_MAX))
+            return Result(min(PROBE_AGAIN_FIRST * 2 ** min(state.probes_failed - 1, 16), PROBE_AGAIN_MAX))
         state.probes_failed = 0
         applied = state.applied
         guest = await self._keep(key, wanted, state)
@@ -172,20 +175,25 @@ class HostedApi:
             client = await self._ctx.guests.get(wanted.hosted_ns, wanted.kubeconfigs.get(self._ctx.guests.secret_name))
             if client is None:
                 return GuestState()
-            if late := await _unpublished(client, wanted.guest):
-                return GuestState(reachable=True, waiting=late)
             version = digest(objects)
-            if state.applied != version or time.monotonic() - state.applied_at > RESYNC:
-                await _apply_all(client, objects)
-                state.applied, state.applied_at = version, time.monotonic()
+            async with asyncio.timeout(KEEP_TIMEOUT):
+                if late := await _unpublished(client, wanted.guest):
+                    return GuestState(reachable=True, waiting=late)
+                if state.applied != version or time.monotonic() - state.applied_at > RESYNC:
+                    await _apply_all(client, objects)
+                    state.applied, state.applied_at = version, time.monotonic()
             if wanted.rewrite and state.rewritten != wanted.rewrite:
+                # Takes as long as there are objects; each request has its own end.
                 count = await rewrite_encrypted(client)
                 log.info("stored again under a new encryption key", extra={"key": key, "objects": count})
                 state.rewritten = wanted.rewrite
                 self._on_change(key)
-            view = await guest_observe.look(client, objects)
-            if node_trust.NAME in view.daemons and not wanted.guest.node_trust:
-                await _remove_node_trust(client)
+            async with asyncio.timeout(KEEP_TIMEOUT):
+                view = await guest_observe.look(client, objects)
+                if node_trust.NAME in view.daemons and not wanted.guest.node_trust:
+                    await _remove_node_trust(client)
+        except TimeoutError:
+            return GuestState(problem=f"The hosted API did not answer all requests within {KEEP_TIMEOUT:.0f} s")
         except HcpError as exc:
             log.info("guest cannot be kept", extra={"key": key, "error": str(exc)})
             return GuestState(problem=f"The inside of the hosted cluster cannot be reconciled: {exc}")

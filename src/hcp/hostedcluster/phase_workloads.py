@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Any
 
+from hcp.api import conditions as c
 from hcp.controlplane import (
     apiserver,
     apiserver_config,
@@ -15,6 +16,7 @@ from hcp.controlplane import (
     disruption,
     etcd,
     policies,
+    quota,
     scheduler,
     services,
 )
@@ -22,6 +24,7 @@ from hcp.controlplane.meta import config_hash
 from hcp.hostedcluster.scope import Scope
 from hcp.kube.errors import NotFound
 from hcp.kube.resources import CAPI_CLUSTERS, DEPLOYMENTS, KUBEVIRTCLUSTERS
+from hcp.runtime.conditions import is_true
 from hcp.runtime.phases import Waiting
 from hcp.runtime.workloads import rolled_out
 
@@ -146,3 +149,10 @@ async def set_paused(scope: Scope, paused: bool) -> None:
         )
     except NotFound:
         return
+
+
+async def limits(scope: Scope) -> None:
+    """The quota. It comes when the API is there: before that nobody can ask for anything, and nothing waits for it."""
+    if not is_true((scope.cluster.get("status") or {}).get("conditions"), c.AVAILABLE):
+        return
+    await scope.cache.apply(quota.resource_quota(scope.params, scope.ctx.hosted_quota))

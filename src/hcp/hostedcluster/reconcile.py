@@ -101,6 +101,7 @@ PHASES: Phases[Scope] = Phases(
         ),
         Phase("published-certificates", phase_pki.published_leaves),
         Phase("kube-apiserver", phase_workloads.api_server),
+        Phase("limits", phase_workloads.limits, critical=False),
     ],
 )
 
@@ -327,6 +328,7 @@ class Reconciler:
     def _forget(self, key: str) -> None:
         self._api.forget(key)
         self._care.forget(key)
+        self._releases.forget(key)
 
     async def _delete(self, key: str, cluster: Object, now: dt.datetime) -> Result | None:
         if names.FINALIZER not in (cluster["metadata"].get("finalizers") or []):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from hcp.api import conditions as c
@@ -12,12 +13,14 @@ from hcp.api import names
 from hcp.errors import HcpError
 from hcp.hostedcluster.cache import Cache
 from hcp.hostedcluster.observed import ReleaseState
+from hcp.hostedcluster.reading import Readings
 from hcp.hostedcluster.registries import Registries
 from hcp.kube.resources import CONFIGMAPS, ICSP, IDMS, IMAGE_CONFIGS, ITMS, SECRETS
 from hcp.oci import RegistryPool
 from hcp.oci import mirrors as oci_mirrors
 from hcp.oci.trust import from_config_map
 from hcp.release import Release, ReleaseError, read
+from hcp.runtime.store import key_of
 
 NEEDED = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 ARCHES = {"amd64": "AMD64", "arm64": "ARM64", "ppc64le": "PPC64LE", "s390x": "S390X"}
@@ -30,13 +33,19 @@ class MissingInput(HcpError):
 class Releases:
     """Reads releases for the reconciler; the pool remembers what it read."""
 
-    def __init__(self, cache: Cache, registries: Registries) -> None:
+    def __init__(self, cache: Cache, registries: Registries, ended: Callable[[str], None] = lambda key: None) -> None:
+        """`ended` is told which cluster to look at again, after a reading that took long."""
         self._cache = cache
+        self._readings = Readings(ended)
         self._registries = registries
         self._pool = RegistryPool()
 
     async def close(self) -> None:
+        await self._readings.close()
         await self._pool.close()
+
+    def forget(self, key: str) -> None:
+        self._readings.forget(key)
 
     async def read(
         self, cluster: Mapping[str, Any], *, image: str | None = None
@@ -77,7 +86,7 @@ class Releases:
         cas = await self._registry_cas()
         border = self._registries.border(self._cache.get(IMAGE_CONFIGS, "cluster"), cas, declared)
         client = self._pool.get(auths, bundle, mirrors, cas, border)
-        return await read(client, image)
+        return await self._readings.wait(key_of(dict(cluster)), image, client, partial(read, client, image))
 
     def _mirror_objects(self) -> Iterable[Mapping[str, Any]]:
         return [one for kind in (IDMS, ITMS, ICSP) for one in self._cache.list(kind)]

@@ -36,11 +36,23 @@ class Turns:
             return 0
         self._waiting.setdefault(key)
         free = limit - len(self._starting)
-        if key in list(self._waiting)[: max(free, 0)]:
+        if key in self._fair()[: max(free, 0)]:
             del self._waiting[key]
             self._starting[key] = now
             return 0
         return len(self._starting)
+
+    def _fair(self) -> list[str]:
+        """Who waits, in turn: each namespace has its next one in before another has a further one."""
+        taken: dict[str, int] = {}
+        for key in self._starting:
+            taken[key.partition("/")[0]] = taken.get(key.partition("/")[0], 0) + 1
+        places = []
+        for order, key in enumerate(self._waiting):
+            namespace = key.partition("/")[0]
+            taken[namespace] = taken.get(namespace, 0) + 1
+            places.append((taken[namespace], order, key))
+        return [key for _, _, key in sorted(places)]
 
     def done(self, key: str) -> None:
         """It is available, gone, or cannot start: whoever waits is woken."""

@@ -14,6 +14,7 @@ import re
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Any
 
 from aiohttp import web
 
@@ -61,9 +62,13 @@ class BootstrapServer:
         self._reached = reached
         self._audit = audit
         self._count = count
-        # Behind a router all nodes share one source address: wide per address, narrow per token.
-        self._per_address = RateLimit(rate=100, burst=400)
+        # Behind a router all nodes share one source address: who shows a good token is limited by that token alone,
+        # so that strangers at the same address use up nothing of theirs.
+        self._strangers = RateLimit(rate=100, burst=400)
         self._per_token = RateLimit(rate=2, burst=20)
+        # Refusals of strangers are written down one by one up to this pace, then counted.
+        self._lines = RateLimit(rate=5, burst=100)
+        self._unwritten = 0
 
     def application(self) -> web.Application:
         """The aiohttp application."""
@@ -97,15 +102,15 @@ class BootstrapServer:
         if method not in ("GET", "HEAD"):
             return Answer(405, "only GET is answered here")
         now = time.monotonic()
-        if not self._per_address.allow(remote, now):
-            return Answer(_TOO_MANY, "too many requests from this address")
-        if token is None:
-            return Answer(401, "the Authorization header is missing or unreadable")
-        if not self._per_token.allow(fingerprint(token), now):
-            return Answer(_TOO_MANY, "too many requests with this token")
-        entry = self._catalog.find(token, dt.datetime.now(dt.UTC))
+        entry = self._catalog.find(token, dt.datetime.now(dt.UTC)) if token is not None else None
         if entry is None:
+            if not self._strangers.allow(remote, now):
+                return Answer(_TOO_MANY, "too many requests from this address")
+            if token is None:
+                return Answer(401, "the Authorization header is missing or unreadable")
             return Answer(511, "the token is not known or has expired")
+        if not self._per_token.allow(fingerprint(token or ""), now):
+            return Answer(_TOO_MANY, "too many requests with this token")
         if pool != entry.node_pool or (target and target != entry.target):
             return Answer(401, "the token belongs to another node pool or configuration")
         payload = entry.payload()
@@ -116,7 +121,10 @@ class BootstrapServer:
     def _write_audit(
         self, request: web.Request, answer: Answer, token: str | None, pool: str, target: str, started: float
     ) -> None:
-        line = {
+        if answer.entry is None and not self._lines.allow("", time.monotonic()):
+            self._unwritten += 1
+            return
+        line: dict[str, Any] = {
             "time": dt.datetime.now(dt.UTC).isoformat(timespec="milliseconds"),
             "audit": "ignition",
             "remote": request.remote,
@@ -131,4 +139,6 @@ class BootstrapServer:
             "bytes": len(answer.body),
             "ms": round((time.monotonic() - started) * 1000, 2),
         }
+        if self._unwritten:
+            line["refusedUnwritten"], self._unwritten = self._unwritten, 0
         self._audit(json.dumps(line))

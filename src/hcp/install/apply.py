@@ -76,15 +76,11 @@ async def current_image(client: Client, namespace: str) -> str:
     return str(found["spec"]["template"]["spec"]["containers"][0].get("image") or "") if found else ""
 
 
-async def current_registries(client: Client, namespace: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The internal and the insecure registries that a former run declared: running again without flags keeps them."""
+async def current_declarations(client: Client, namespace: str) -> dict[str, tuple[str, ...]]:
+    """What a former run told the operator in lists, by flag: running again without these flags keeps them."""
     found = await client.get_or_none(r.DEPLOYMENTS, operator.NAME, namespace)
-    said = dict(one.partition("=")[::2] for one in (_arguments(found) if found else []))
-
-    def declared(flag: str) -> tuple[str, ...]:
-        return tuple(one for one in said.get(flag, "").split(",") if one)
-
-    return declared(operator.INTERNAL_REGISTRIES), declared(operator.INSECURE_REGISTRIES)
+    said = (one.partition("=")[::2] for one in (_arguments(found) if found else []))
+    return {flag: tuple(one for one in text.split(",") if one) for flag, text in said if flag in operator.LISTS}
 
 
 async def current_default_release(client: Client, namespace: str) -> str:

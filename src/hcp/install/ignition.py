@@ -42,7 +42,7 @@ def deployment(options: Options) -> Object:
         # It listens once the operator made its certificate.
         "readinessProbe": http_probe("/healthz", "https", scheme="HTTPS", periodSeconds=2),
         "livenessProbe": http_probe("/healthz", "metrics", periodSeconds=20, failureThreshold=5),
-        "resources": {"requests": {"cpu": "10m", "memory": "60Mi"}},
+        "resources": {"requests": {"cpu": "10m", "memory": "60Mi"}, "limits": {"memory": "512Mi"}},
         "securityContext": container_security(),
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
     }

@@ -15,6 +15,8 @@ LABELS = {"name": NAME, "app": NAME, names.LABEL_COMPONENT: "operator"}
 TRUST = "/etc/hcp/trust"
 INTERNAL_REGISTRIES = "--internal-registries"
 INSECURE_REGISTRIES = "--insecure-registries"
+HOSTED_QUOTA = "--hosted-quota"
+LISTS = (INTERNAL_REGISTRIES, INSECURE_REGISTRIES, HOSTED_QUOTA)
 
 
 def _field(path: str) -> Object:
@@ -40,7 +42,12 @@ def _environment(options: Options) -> list[Object]:
 
 def _flags(options: Options) -> list[str]:
     """What the operator is told only when the administrator said it."""
-    lists = {INTERNAL_REGISTRIES: options.internal_registries, INSECURE_REGISTRIES: options.insecure_registries}
+    quota = [f"{word}={value}" for word, value in sorted(options.hosted_quota.items())]
+    lists = {
+        HOSTED_QUOTA: quota,
+        INTERNAL_REGISTRIES: options.internal_registries,
+        INSECURE_REGISTRIES: options.insecure_registries,
+    }
     return [f"{flag}={','.join(found)}" for flag, found in lists.items() if found]
 
 
@@ -66,7 +73,8 @@ def deployment(options: Options) -> Object:
         "readinessProbe": http_probe("/readyz", "metrics", periodSeconds=2, timeoutSeconds=5),
         "livenessProbe": http_probe("/healthz", "metrics", periodSeconds=20, failureThreshold=6, timeoutSeconds=10),
         # When many clusters start at once their pods want every core; whoever makes the rest of them must get its turn.
-        "resources": {"requests": {"cpu": "200m", "memory": "150Mi"}},
+        # Far above what dozens of clusters need: whatever goes wrong here shall not take the node's memory.
+        "resources": {"requests": {"cpu": "200m", "memory": "150Mi"}, "limits": {"memory": "1Gi"}},
         "securityContext": container_security(),
         "volumeMounts": mounts,
     }

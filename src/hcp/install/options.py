@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from hcp import __version__
 from hcp.api.names import OPERATOR_NAMESPACE, subdomain_problem
+from hcp.controlplane import quota
 from hcp.errors import HcpError
 
 # Where embedded clusters keep the operator's image; every build moves the tag.
@@ -51,6 +52,7 @@ class Options:
     # Registries that users may name although they are inside the cluster, and those without TLS.
     internal_registries: tuple[str, ...] = ()
     insecure_registries: tuple[str, ...] = ()
+    hosted_quota: Mapping[str, str] = field(default_factory=dict)
     namespace: str = OPERATOR_NAMESPACE
 
     def __post_init__(self) -> None:
@@ -68,6 +70,11 @@ class Options:
                     f"{image!r} given with --{flag} is not an image reference",
                     hint="it looks like registry.example.com/repository:tag or …@sha256:…",
                 )
+        wrong = quota.problem(self.hosted_quota)
+        if wrong:
+            raise HcpError(
+                f"--hosted-quota is not understood: {wrong}", hint="it looks like pods=300,loadbalancers=50,claims=none"
+            )
         for flag, found in (("internal", self.internal_registries), ("insecure", self.insecure_registries)):
             for registry in found:
                 if not _REGISTRY.fullmatch(registry):

@@ -53,6 +53,7 @@ def operator_rules() -> list[Object]:
         rule("", "pods", [*FOLLOW, "delete"]),
         rule("", "persistentvolumeclaims", ["get", *write]),
         rule("", "events", write),
+        rule("", "resourcequotas", [*FOLLOW, *write]),
         rule("", "nodes", FOLLOW),
         rule("apps", "deployments statefulsets", [*FOLLOW, *write, "delete"]),
         rule("apps", "deployments", ["get"]),

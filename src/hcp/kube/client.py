@@ -86,18 +86,35 @@ class Client:
         from_cache: bool = False,
     ) -> tuple[Objects, str]:
         """All objects and the version to watch from; `from_cache` lets the server answer from memory, a bit old."""
+        items: Objects = []
+        version = ""
+        async for page, listed in self.pages(res, ns, labels, fields, from_cache=from_cache):
+            items += page
+            version = listed
+        return items, version
+
+    async def pages(
+        self,
+        res: Resource,
+        ns: str | None = None,
+        labels: str | None = None,
+        fields: str | None = None,
+        *,
+        from_cache: bool = False,
+        size: int = PAGE,
+    ) -> AsyncGenerator[tuple[Objects, str], None]:
+        """All objects page by page, each page with the version to watch from; the server's memory knows no pages."""
         call = self._call("list", res, ns)
         base = watching.selectors(labels, fields)
-        params = {**base, "resourceVersion": "0"} if from_cache else {**base, "limit": str(PAGE)}
-        items: Objects = []
+        params = {**base, "resourceVersion": "0"} if from_cache else {**base, "limit": str(size)}
         while True:
             page = _object(await self.transport.json(call, "GET", res.path(ns), params=params))
-            for item in page.get("items") or ():
-                items.append({"apiVersion": res.api_version, "kind": res.kind, **item})
             meta = page.get("metadata") or {}
+            items = [{"apiVersion": res.api_version, "kind": res.kind, **item} for item in page.get("items") or ()]
+            yield items, str(meta.get("resourceVersion") or "")
             if not meta.get("continue"):
-                return items, str(meta.get("resourceVersion") or "")
-            params = {**base, "limit": str(PAGE), "continue": meta["continue"]}
+                return
+            params = {**base, "limit": str(size), "continue": meta["continue"]}
 
     async def watch(
         self,

@@ -29,6 +29,9 @@ async def sync_service(session: Session, namespace: str, name: str) -> None:
         await _ensure(session, service)
         return
     await _remove(session, namespace, name)
+    if service is None:
+        # Only those of type LoadBalancer are followed; it may be one of another type now that we still hold.
+        service = await session.guest.get_or_none(SERVICES, name, namespace)
     if service is not None:
         await _release(session, service)
 

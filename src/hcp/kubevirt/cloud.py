@@ -12,10 +12,12 @@ from hcp.kube.errors import Conflict, NotFound, Unreachable
 from hcp.kube.resources import HOSTEDCLUSTERS, MACHINES, NAMESPACES, NODEPOOLS, NODES, SECRETS
 from hcp.kubevirt import approver, balancers, launchers
 from hcp.kubevirt.infra import InfraClients, credentials
+from hcp.kubevirt.loadbalancer import LABEL_SERVICE, LABEL_SERVICE_NAMESPACE
 from hcp.kubevirt.nodes import node_patch
 from hcp.kubevirt.session import InfraCaches, Session
 from hcp.runtime import Controller, Informer, Result, is_true
 from hcp.runtime.context import OperatorContext
+from hcp.runtime.controller import Reconcile, namespace_of
 from hcp.runtime.ownership import belongs, cluster_of, mark
 from hcp.runtime.store import key_of
 
@@ -38,10 +40,16 @@ class Cloud:
         self._secrets: Informer = ctx.informers.get(SECRETS, labels=LABEL_CONTROL_PLANE_NAMESPACE)
         self._namespaces: Informer = ctx.informers.get(NAMESPACES, labels=LABEL_CONTROL_PLANE_NAMESPACE)
         self._shared = InfraCaches.shared(ctx.informers)
-        self.sessions = Controller("cloud-sessions", self._reconcile_session, workers=4)
-        self.requests = Controller("node-certificates", self._reconcile_request, workers=4)
-        self.nodes = Controller("nodes", self._reconcile_node, workers=4)
-        self.balancers = Controller("load-balancers", self._reconcile_balancer, workers=4)
+        # They wait for guests and infra clusters: one that hangs takes few of the workers, and none from other teams.
+        self.sessions = Controller(
+            "cloud-sessions", self._reconcile_session, workers=16, group=namespace_of, per_group=4
+        )
+        self.requests = self._for_guests("node-certificates", self._reconcile_request)
+        self.nodes = self._for_guests("nodes", self._reconcile_node)
+        self.balancers = self._for_guests("load-balancers", self._reconcile_balancer)
+
+    def _for_guests(self, name: str, reconcile: Reconcile) -> Controller:
+        return Controller(name, reconcile, workers=16, group=self._team, per_group=4)
 
     def wire(self) -> list[Controller]:
         """Connect the watches and give the controllers to run."""
@@ -59,6 +67,12 @@ class Cloud:
         """Stop every session."""
         for hosted, session in list(self._sessions.items()):
             await self._drop(hosted, key_of(dict(session.cluster)))
+
+    def _team(self, key: str) -> str:
+        """Whose a key below a hosted namespace is: the namespace of its HostedCluster."""
+        hosted = key.partition("/")[0]
+        session = self._sessions.get(hosted)
+        return str(session.cluster["metadata"]["namespace"]) if session is not None else hosted
 
     # sessions
 
@@ -92,7 +106,16 @@ class Cloud:
         self._follow_guest(session)
         self._sessions[hosted] = session
         await session.start(lambda item: self._slice_changed(session, item))
+        self._look_at_known(session)
         return None
+
+    def _look_at_known(self, session: Session) -> None:
+        """Load balancers that are there; the Services of some may be gone, or be something else by now."""
+        for known in session.caches.services.list(session.infra.namespace):
+            labels = known["metadata"].get("labels") or {}
+            if session.owns(known) and LABEL_SERVICE in labels:
+                where = f"{labels.get(LABEL_SERVICE_NAMESPACE)}/{labels[LABEL_SERVICE]}"
+                self.balancers.enqueue(f"{session.hosted_namespace}/{where}", fresh=False)
 
     def _has_pools(self, namespace: str, name: str) -> bool:
         return any((pool.get("spec") or {}).get("clusterName") == name for pool in self._pools.list(namespace))

@@ -15,7 +15,7 @@ from hcp.api.names import LABEL_CAPI_CLUSTER_NAME, LABEL_INFRA_ID
 from hcp.kube import Client
 from hcp.kube.errors import Forbidden
 from hcp.kube.resources import CSRS, ENDPOINTSLICES, NODES, PODS, SERVICES, VMIS
-from hcp.kubevirt import launchers
+from hcp.kubevirt import launchers, slim
 from hcp.kubevirt.infra import Infra
 from hcp.kubevirt.loadbalancer import LABEL_SERVICE, MANAGED_BY
 from hcp.runtime import Informer
@@ -68,12 +68,6 @@ class InfraCaches:
         return (self.instances, self.services, self.slices, *pods)
 
 
-def _slim_node(node: Object) -> Object:
-    """Nodes carry long image lists nobody here reads."""
-    status = {key: value for key, value in (node.get("status") or {}).items() if key != "images"}
-    return {**node, "status": status}
-
-
 @dataclass
 class Session:
     """The caches and clients of one hosted cluster."""
@@ -91,9 +85,15 @@ class Session:
     _on_slice: Callable[[Object], None] | None = None
 
     def __post_init__(self) -> None:
-        self.nodes = Informer(self.guest, NODES, transform=_slim_node)
-        self.requests = Informer(self.guest, CSRS)
-        self.services = Informer(self.guest, SERVICES)
+        self.nodes = Informer(self.guest, NODES, transform=slim.node, most=slim.MOST_NODES)
+        self.requests = Informer(self.guest, CSRS, transform=slim.request, most=slim.MOST_REQUESTS)
+        self.services = Informer(
+            self.guest,
+            SERVICES,
+            fields="spec.type=LoadBalancer",
+            transform=slim.service,
+            most=slim.MOST_SERVICES,
+        )
 
     @property
     def guest_informers(self) -> tuple[Informer, ...]:
@@ -115,7 +115,7 @@ class Session:
     async def guest_slices(self) -> Informer:
         """Guest EndpointSlices, followed only once a Service with local traffic policy needs them."""
         if self._local_slices is None:
-            informer = Informer(self.guest, ENDPOINTSLICES)
+            informer = Informer(self.guest, ENDPOINTSLICES, transform=slim.endpoint_slice, most=slim.MOST_SLICES)
             self._local_slices = informer
             told = self._on_slice
             if told is not None:

@@ -11,6 +11,7 @@ from hcp.nodepool.scope import ReleaseSource, Tools
 from hcp.nodepool.watches import Watches
 from hcp.runtime import Controller
 from hcp.runtime.context import OperatorContext
+from hcp.runtime.controller import namespace_of
 
 
 async def setup(ctx: OperatorContext, releases: ReleaseSource) -> list[Controller]:
@@ -19,7 +20,7 @@ async def setup(ctx: OperatorContext, releases: ReleaseSource) -> list[Controlle
     ctx.closers.append(infras.close)
     watches = Watches(ctx)
     reconciler = NodePoolReconciler(Tools(ctx, watches, infras, releases))
-    pools = Controller("nodepool", reconciler.reconcile, workers=8)
+    pools = Controller("nodepool", reconciler.reconcile, workers=16, group=namespace_of, per_group=8)
     watches.wire(pools)
     return [
         pools,

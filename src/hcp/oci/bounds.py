@@ -13,7 +13,7 @@ MAX_TOKEN = 1 << 20
 MAX_SMALL_BLOB = 4 << 20
 MAX_LAYERS = 256
 # Of one layer that is searched for files: as it is sent, and unpacked.
-MAX_LAYER = 1 << 30
+MAX_LAYER = 512 << 20
 MAX_UNPACKED = 2 << 30
 MAX_MEMBERS = 300_000
 # Of one file that is looked for.

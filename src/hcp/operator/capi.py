@@ -80,9 +80,9 @@ def deployment(component: str, image: str, ns: str) -> Object:
         "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": args,
-        "env": [{"name": "GOGC", "value": "50"}],
+        "env": [{"name": "GOGC", "value": "50"}, {"name": "GOMEMLIMIT", "value": "900MiB"}],
         "ports": [{"name": "healthz", "containerPort": 9440, "protocol": "TCP"}],
-        "resources": {"requests": {"cpu": "10m", "memory": memory}},
+        "resources": {"requests": {"cpu": "10m", "memory": memory}, "limits": {"memory": "1Gi"}},
         "readinessProbe": {
             **probe,
             "httpGet": {"path": "/readyz", "port": 9440},

@@ -8,6 +8,7 @@ import logging
 import os
 import socket
 import uuid
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hcp.api import names
@@ -50,6 +51,7 @@ class Options:
     own_image: str = ""
     internal_registries: frozenset[str] = frozenset()
     insecure_registries: frozenset[str] = frozenset()
+    hosted_quota: Mapping[str, str] = field(default_factory=dict)
     support: support.Support = field(default_factory=support.Support)
     identity: str = field(default_factory=default_identity)
 
@@ -104,6 +106,7 @@ class Operator:
             inside=options.inside,
             internal_registries=options.internal_registries,
             insecure_registries=options.insecure_registries,
+            hosted_quota=options.hosted_quota,
         )
         clusters, controllers = await hostedcluster.setup(ctx)
         controllers += await nodepool.setup(ctx, clusters.release)

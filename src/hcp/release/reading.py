@@ -21,6 +21,8 @@ BOOT_IMAGES = "release-manifests/0000_50_installer_coreos-bootimages.yaml"
 # How the stream metadata calls an architecture that images call otherwise.
 STREAM_ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
 KEPT = 64
+# What reading a document can raise that is not what it should be.
+_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 
 _read: WeakKeyDictionary[RegistryClient, LruCache[Release]] = WeakKeyDictionary()
 
@@ -72,10 +74,11 @@ def parse(image: str, digest: str, files: Mapping[str, bytes], arch: str = "amd6
         version = str(stream["metadata"]["name"])
         tags = stream["spec"]["tags"]
         components = {str(tag["name"]): str(tag["from"]["name"]) for tag in tags if (tag.get("from") or {}).get("name")}
-    except (ValueError, KeyError, TypeError) as exc:
+        versions = _component_versions(stream)
+    except _UNREADABLE as exc:
         raise NotARelease(image, f"its file {IMAGE_REFERENCES} is no ImageStream: {exc!r}") from exc
     boot_disk = _boot_disk(image, files.get(BOOT_IMAGES), arch)
-    return Release(version, components, boot_disk, arch, image, digest, _component_versions(stream))
+    return Release(version, components, boot_disk, arch, image, digest, versions)
 
 
 def _boot_disk(image: str, manifest: bytes | None, arch: str) -> str | None:
@@ -89,7 +92,7 @@ def _boot_disk(image: str, manifest: bytes | None, arch: str) -> str | None:
         data = yaml.load(manifest, Loader=loader)["data"]  # noqa: S506 - a safe loader either way
         streams = [json.loads(data["stream"])] if "stream" in data else list(json.loads(data["streams"]).values())
         offered = [(s.get("architectures") or {}).get(STREAM_ARCHITECTURES.get(arch, arch)) or {} for s in streams]
-    except (yaml.YAMLError, ValueError, KeyError, TypeError, AttributeError) as exc:
+    except (yaml.YAMLError, *_UNREADABLE) as exc:
         raise NotARelease(image, f"its file {BOOT_IMAGES} holds no stream metadata: {exc!r}") from exc
     for images in offered:
         found = ((images.get("images") or {}).get("kubevirt") or {}).get("digest-ref")

@@ -16,7 +16,7 @@ from hcp.kube.transport import backoff
 from hcp.router import admission, backends, claims, maps
 from hcp.router.haproxy import HAProxy
 from hcp.router.refused import Refused
-from hcp.runtime import Informer, metrics
+from hcp.runtime import EventRecorder, Informer, metrics
 from hcp.runtime.conditions import now
 
 log = logging.getLogger(__name__)
@@ -48,6 +48,8 @@ class Router:
 
     def __init__(self, client: Client, haproxy: HAProxy, domain: str = "", *, foreign_wildcards: bool = False) -> None:
         self._client = client
+        # However many bad Routes a namespace has, only so many events are written of it.
+        self._events = EventRecorder(client, MANAGER)
         self._haproxy = haproxy
         self._domain = domain
         self._foreign_wildcards = foreign_wildcards
@@ -203,6 +205,8 @@ class Router:
                 body = {"status": {"ingress": wanted}}
                 route = await self._client.patch(r.ROUTES, name, namespace, body, subresource="status", manager=MANAGER)
                 self._routes.observe(route)
+                if not decision.admitted:
+                    self._events.event(route, "Warning", decision.reason, decision.message)
         except NotFound:
             return
 

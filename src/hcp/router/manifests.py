@@ -35,6 +35,7 @@ def rights() -> list[Object]:
         m.rule("route.openshift.io", "routes", [*m.READ, "patch", "update"]),
         m.rule("route.openshift.io", "routes/status", ["patch", "update"]),
         m.rule("config.openshift.io", "ingresses", m.READ),
+        m.rule("", "events", ["create", "patch"]),
     ]
     return [
         m.service_account(NAME, ROUTER_NAMESPACE),
@@ -74,7 +75,8 @@ def deployment(
         ],
         "readinessProbe": m.http_probe("/readyz", "health", periodSeconds=1),
         "livenessProbe": m.http_probe("/healthz", "health", periodSeconds=10, initialDelaySeconds=20),
-        "resources": {"requests": {"cpu": "20m", "memory": "80Mi"}},
+        # As many connections as HAProxy takes need some 650 MB.
+        "resources": {"requests": {"cpu": "20m", "memory": "80Mi"}, "limits": {"memory": "1Gi"}},
         "securityContext": m.container_security(),
         "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
     }

@@ -131,5 +131,7 @@ class OperatorContext:
     # Registries that the administrator declared: inside the management cluster, and without TLS.
     internal_registries: frozenset[str] = frozenset()
     insecure_registries: frozenset[str] = frozenset()
+    # How many load balancers, claims and pods a hosted cluster may have, where it is not as usual.
+    hosted_quota: Mapping[str, str] = field(default_factory=dict)
     # Called in order when the process stops.
     closers: list[Callable[[], Awaitable[None]]] = field(default_factory=list)

@@ -37,6 +37,11 @@ Reconcile = Callable[[str], Awaitable[Result | None]]
 Mapper = Callable[[dict[str, Any]], Iterable[str]]
 
 
+def namespace_of(key: str) -> str:
+    """Whose a key `namespace/name` is: passes over the clusters of one team leave workers to the others."""
+    return key.partition("/")[0]
+
+
 class Controller:
     """Runs `reconcile(key)` for every key that something happened to."""
 
@@ -49,14 +54,19 @@ class Controller:
         base_delay: float = 0.1,
         max_delay: float = 60.0,
         grace: float = 10.0,
+        group: Callable[[str], str] | None = None,
+        per_group: int = 0,
     ) -> None:
+        """`group` says whose a key is; of the workers, each owner gets `per_group` at most."""
         self.name = name
         self._reconcile = reconcile
         self._workers = workers
         self._grace = grace
         self._informers: list[Informer] = []
         self._stopping = asyncio.Event()
-        self.queue = WorkQueue(base_delay=base_delay, max_delay=max_delay, on_wait=self._waited)
+        self.queue = WorkQueue(
+            base_delay=base_delay, max_delay=max_delay, on_wait=self._waited, group=group, per_group=per_group
+        )
 
     def enqueue(self, key: str, *, fresh: bool = True) -> None:
         """Ask for a pass over this key."""

@@ -1,5 +1,8 @@
 """Events: what a person should know about an object, told once and counted when it happens again.
 
+What happens to an object in many different words is counted as well, after the first few; and of one namespace only so
+many new events are written in a time. Whoever can cause events cannot fill the database with them.
+
 Recording never holds up or fails a pass: it runs beside it, and a repeated event is written again only after some
 minutes, with its count.
 """
@@ -18,12 +21,21 @@ from hcp.errors import HcpError
 from hcp.kube import Client
 from hcp.kube.errors import NotFound
 from hcp.kube.resources import EVENTS
+from hcp.runtime import metrics
 from hcp.runtime.conditions import now
 
 log = logging.getLogger(__name__)
 MAX_MESSAGE = 1024
 REPEAT_AFTER = 300.0
 MAX_REMEMBERED = 4096
+# So many different messages of one kind about one object, then they are counted as one.
+MAX_SIMILAR = 10
+SIMILAR_SECONDS = 600.0
+COMBINED = "(combined from similar events) "
+# New events of one namespace: so many at once, then one in so many seconds.
+BURST, SECONDS_EACH = 50, 10.0
+
+DROPPED = metrics.Counter("hcp_events_not_written_total", "Events left out because their namespace had so many.")
 
 
 @dataclass(slots=True)
@@ -42,6 +54,8 @@ class EventRecorder:
         self._client = client
         self._component = component
         self._seen: dict[tuple[str, ...], _Seen] = {}
+        self._similar: dict[tuple[str, ...], tuple[float, set[str]]] = {}
+        self._room: dict[str, tuple[float, float]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 
     def event(self, obj: dict[str, Any], type: str, reason: str, message: str) -> asyncio.Task[None]:
@@ -58,10 +72,16 @@ class EventRecorder:
 
     async def _record(self, obj: dict[str, Any], type: str, reason: str, message: str) -> None:
         meta = obj.get("metadata") or {}
-        key = (str(meta.get("uid") or ""), str(meta.get("name")), type, reason, message)
+        about = (str(meta.get("uid") or ""), str(meta.get("name")), type, reason)
+        combined = self._is_one_of_many(about, message)
+        key = (*about, COMBINED if combined else message)
+        message = f"{COMBINED}{message}"[:MAX_MESSAGE] if combined else message
         seen = self._seen.get(key)
         try:
             if seen is None:
+                if not self._has_room(str(meta.get("namespace") or "default")):
+                    DROPPED.inc()
+                    return
                 self._remember(key, meta)
                 await self._client.create(self._new(obj, self._seen[key], type, reason, message))
                 return
@@ -70,13 +90,36 @@ class EventRecorder:
                 return
             seen.written = time.monotonic()
             try:
-                body = {"count": seen.count, "lastTimestamp": now()}
+                body = {"count": seen.count, "lastTimestamp": now(), "message": message}
                 await self._client.patch(EVENTS, seen.name, seen.ns, body)
             except NotFound:  # events live an hour
                 await self._client.create(self._new(obj, seen, type, reason, message))
         except HcpError as exc:
             self._seen.pop(key, None)
             log.debug("cannot record an event", extra={"reason": reason, "error": str(exc)})
+
+    def _is_one_of_many(self, about: tuple[str, ...], message: str) -> bool:
+        """Whether this object had many messages of this kind lately, each another one."""
+        start, messages = self._similar.get(about, (0.0, set()))
+        if time.monotonic() - start > SIMILAR_SECONDS:
+            start, messages = time.monotonic(), set()
+        if len(messages) < MAX_SIMILAR:
+            messages.add(message)
+        self._similar.pop(about, None)
+        while len(self._similar) >= MAX_REMEMBERED:
+            self._similar.pop(next(iter(self._similar)))
+        self._similar[about] = (start, messages)
+        return message not in messages
+
+    def _has_room(self, namespace: str) -> bool:
+        """Whether another new event of this namespace may be written now."""
+        at = time.monotonic()
+        level, last = self._room.pop(namespace, (float(BURST), at))
+        level = min(float(BURST), level + (at - last) / SECONDS_EACH)
+        while len(self._room) >= MAX_REMEMBERED:
+            self._room.pop(next(iter(self._room)))
+        self._room[namespace] = (level - 1 if level >= 1 else level, at)
+        return level >= 1
 
     def _remember(self, key: tuple[str, ...], meta: dict[str, Any]) -> None:
         while len(self._seen) >= MAX_REMEMBERED:

@@ -31,6 +31,8 @@ MISSING_KIND_CAP = 30.0
 FAILURE_CAP = 20.0
 # A stream that lasted this long was healthy: its end is no failure.
 HEALTHY_AFTER = 5.0
+# A page of the largest objects there can be fits into some 30 MB.
+SMALL_PAGE = 20
 
 
 class Informer:
@@ -46,7 +48,12 @@ class Informer:
         fields: str | None = None,
         transform: Callable[[Object], Object] | None = None,
         resync: float | None = None,
+        most: int | None = None,
     ) -> None:
+        """`transform` keeps of an object what is used; `most` is how many are kept at all.
+
+        With `most`, objects are listed in small pages: they are somebody else's, as many and as large as they like.
+        """
         self.client = client
         self.resource = resource
         self.ns = ns
@@ -55,6 +62,7 @@ class Informer:
         # True while listeners are told about things that did not just change: the first list, or a resync.
         self.replaying = False
         self._resync = resync
+        self._most = most
         self._store = Store(transform)
         self._listeners: list[Listener] = []
         self._synced = asyncio.Event()
@@ -174,10 +182,7 @@ class Informer:
                 await asyncio.sleep(backoff(attempt, base=0.05, cap=cap))
 
     async def _list(self) -> None:
-        # The first list may come from the server's memory; after 410 only etcd is surely newer than what we have.
-        items, version = await self.client.list_with_version(
-            self.resource, self.ns, self.labels, self.fields, from_cache=not self.synced
-        )
+        items, version = await self._all()
         changes = self._store.replace(items)
         OBJECTS.set(len(self._store), kind=str(self.resource))
         self._version = version
@@ -190,6 +195,27 @@ class Informer:
             self.replaying = False
         self._synced.set()
 
+    async def _all(self) -> tuple[Objects, str]:
+        where = (self.resource, self.ns, self.labels, self.fields)
+        if self._most is None:
+            # The first list may come from the server's memory; after 410 only etcd is surely newer than what we have.
+            return await self.client.list_with_version(*where, from_cache=not self.synced)
+        items: Objects = []
+        version = ""
+        async with contextlib.aclosing(self.client.pages(*where, size=SMALL_PAGE)) as pages:
+            async for page, listed in pages:
+                version = listed
+                items += [self._store.kept(one) for one in page]
+                if len(items) > self._most:
+                    facts = {"kind": str(self.resource), "server": self.client.server, "most": self._most}
+                    log.warning("there are more objects than are followed", extra=facts)
+                    del items[self._most :]
+                    break
+        return items, version
+
+    def _has_room(self, obj: Object) -> bool:
+        return self._most is None or len(self._store) < self._most or self._store.get(key_of(obj)) is not None
+
     async def _follow(self) -> None:
         stream = self.client.watch(self.resource, self.ns, self.labels, self.fields, self._version)
         async with contextlib.aclosing(stream):
@@ -199,7 +225,7 @@ class Informer:
     def _take(self, kind: str, obj: Object) -> None:
         version = str((obj.get("metadata") or {}).get("resourceVersion") or "")
         if kind in ("ADDED", "MODIFIED"):
-            if self._store.is_newer(obj):
+            if self._store.is_newer(obj) and self._has_room(obj):
                 old, new = self._store.put(obj)
                 self._tell(old, new)
         elif kind == "DELETED":

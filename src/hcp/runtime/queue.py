@@ -2,7 +2,8 @@
 
 A key is worked on by one worker at a time, however often it is added meanwhile; different keys run in parallel. What
 just changed goes before what is merely looked at again (first list, resync, retry), so a new object never waits behind
-a whole fleet after a restart.
+a whole fleet after a restart. Keys may belong to groups, of which each gets so many workers at a time: whoever hangs
+or comes in thousands holds up its own group.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ class WorkQueue:
         base_delay: float = 0.1,
         max_delay: float = 60.0,
         on_wait: Callable[[float], None] | None = None,
+        group: Callable[[str], str] | None = None,
+        per_group: int = 0,
     ) -> None:
+        """`group` names the group of a key, `per_group` how many of its keys are worked on at once."""
         self._base_delay = base_delay
         self._max_delay = max_delay
         self._on_wait = on_wait
@@ -40,6 +44,11 @@ class WorkQueue:
         self._again: dict[str, int] = {}
         self._timers: dict[str, tuple[float, asyncio.TimerHandle]] = {}
         self._failures: dict[str, int] = {}
+        self._group = group
+        self._per_group = per_group
+        self._in_group: dict[str, int] = {}
+        self._group_of: dict[str, str] = {}
+        self._parked: dict[str, list[tuple[int, int, str]]] = {}
         self._ready = asyncio.Event()
         self._closed = False
 
@@ -100,6 +109,8 @@ class WorkQueue:
                 priority, order, key = heapq.heappop(self._heap)
                 if self._queued.get(key) != (priority, order):
                     continue  # it was asked for again with more urgency
+                if not self._enter(key, (priority, order, key)):
+                    continue
                 del self._queued[key]
                 self._busy.add(key)
                 waited = time.monotonic() - self._since.pop(key)
@@ -113,9 +124,41 @@ class WorkQueue:
             await self._ready.wait()
         return None
 
+    def _enter(self, key: str, entry: tuple[int, int, str]) -> bool:
+        """Whether the key's group has room; a key that has to wait comes back when one of its group is done."""
+        if self._group is None:
+            return True
+        group = self._group(key)
+        if self._in_group.get(group, 0) >= self._per_group:
+            heapq.heappush(self._parked.setdefault(group, []), entry)
+            return False
+        self._in_group[group] = self._in_group.get(group, 0) + 1
+        self._group_of[key] = group
+        return True
+
+    def _leave(self, key: str) -> None:
+        group = self._group_of.pop(key, None)
+        if group is None:
+            return
+        left = self._in_group[group] - 1
+        if left:
+            self._in_group[group] = left
+        else:
+            del self._in_group[group]
+        parked = self._parked.get(group, [])
+        while parked:
+            entry = heapq.heappop(parked)
+            if self._queued.get(entry[2]) == entry[:2]:
+                heapq.heappush(self._heap, entry)
+                self._ready.set()
+                break
+        if not parked:
+            self._parked.pop(group, None)
+
     def done(self, key: str) -> None:
         """Give the key back; if it was asked for meanwhile it is queued again."""
         self._busy.discard(key)
+        self._leave(key)
         priority = self._again.pop(key, None)
         if priority is not None:
             self.add(key, priority)

@@ -84,11 +84,14 @@ class Store:
         ours, theirs = version_of(have), version_of(obj)
         return theirs > ours or (theirs == 0 and have != obj)
 
+    def kept(self, obj: Object) -> Object:
+        """Of an object, what is kept in memory."""
+        obj = slim(obj)
+        return obj if self._transform is None else self._transform(obj)
+
     def put(self, obj: Object) -> Change:
         key = sys.intern(key_of(obj))
-        obj = slim(obj)
-        if self._transform is not None:
-            obj = self._transform(obj)
+        obj = self.kept(obj)
         old = self._objects.get(key)
         if old is not None:
             self._unindex(key, old)

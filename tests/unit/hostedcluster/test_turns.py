@@ -50,3 +50,13 @@ def test_processors_say_how_many() -> None:
     assert limit([node]) == 4
     assert limit([node] * 10) == 30
     assert limit([]) > 1000
+
+
+def test_a_team_with_many_clusters_does_not_hold_up_another() -> None:
+    line = Turns(lambda key: None)
+    for number in range(100):
+        line.ahead(f"greedy/{number}", 2)
+    assert line.ahead("modest/one", 2) == 2
+    line.done("greedy/0")
+    assert line.ahead("greedy/50", 2) > 0
+    assert line.ahead("modest/one", 2) == 0

@@ -88,3 +88,35 @@ async def test_closing_wakes_all_workers() -> None:
     assert await asyncio.gather(*workers) == [None, None, None]
     queue.add("late")
     assert len(queue) == 0
+
+
+async def test_a_group_gets_its_share_and_others_pass_by() -> None:
+    queue = WorkQueue(group=lambda key: key[0], per_group=2)
+    for key in ("a1", "a2", "a3", "a4", "b1"):
+        queue.add(key)
+    assert [await queue.get() for _ in range(3)] == ["a1", "a2", "b1"]
+    waiting = asyncio.ensure_future(queue.get())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    queue.done("a1")
+    assert await waiting == "a3"
+    queue.done("a2")
+    assert await queue.get() == "a4"
+
+
+async def test_a_key_that_waits_for_its_group_is_never_lost() -> None:
+    queue = WorkQueue(group=lambda key: key[0], per_group=1)
+    for key in ("a1", "a2", "a3"):
+        queue.add(key, AGAIN)
+    assert await queue.get() == "a1"
+    waiting = asyncio.ensure_future(queue.get())
+    await asyncio.sleep(0)
+    queue.add("a2", FRESH)
+    queue.add("a3", FRESH)
+    await asyncio.sleep(0)
+    queue.done("a1")
+    assert await waiting == "a2"
+    queue.done("a2")
+    assert await queue.get() == "a3"
+    queue.done("a3")
+    assert len(queue) == 0
