@@ -291,6 +291,10 @@ class OperatorProcess:
         self._log.close()
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def ended(self) -> bool:
         return self._process.poll() is not None
 
