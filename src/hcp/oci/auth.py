@@ -35,7 +35,13 @@ class Auths:
 
     def __init__(self, config: Mapping[str, Any] | None) -> None:
         self._logins: dict[str, Login] = {}
-        for key, entry in ((config or {}).get("auths") or {}).items():
+        entries = (config or {}).get("auths", {})
+        if not isinstance(entries, Mapping) or not all(isinstance(one or {}, Mapping) for one in entries.values()):
+            raise HcpError(
+                'The pull secret has no "auths" that maps registries to logins.',
+                hint="Use the file as it was downloaded.",
+            )
+        for key, entry in entries.items():
             login = _login(key, entry or {})
             if login is not None:
                 self._logins[_normal(key)] = login
@@ -47,7 +53,7 @@ class Auths:
             parsed = json.loads(data)
         except ValueError as exc:
             raise HcpError("The pull secret is not JSON", hint="Use the file as it was downloaded.") from exc
-        if not isinstance(parsed, Mapping) or not isinstance(parsed.get("auths", {}), Mapping):
+        if not isinstance(parsed, Mapping):
             raise HcpError('The pull secret has no "auths" mapping.', hint="Use the file as it was downloaded.")
         return cls(parsed)
 
