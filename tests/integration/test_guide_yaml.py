@@ -257,7 +257,7 @@ async def test_the_trust_bundle_reaches_machines(owner: Client, server: ApiServe
         made = await pool_template(owner, hosted, "demo")
         secret = made["deployment"]["spec"]["template"]["spec"]["bootstrap"]["dataSecretName"]
         target = secret.removeprefix("user-data-demo-")
-        stored = await owner.get(r.SECRETS, f"ignition-{hosted}-demo-{target}", "hypershift")
+        stored = await owner.get(r.SECRETS, f"ignition-{hosted}.demo-{target}", "hypershift")
     assert "cluster-trust-bundle.crt" in _document(stored)
     # The remarks between the certificates do no harm.
     bundle = (await owner.get(r.CONFIGMAPS, "user-ca-bundle", home))["data"]["ca-bundle.crt"]

@@ -95,7 +95,7 @@ async def test_a_node_gets_its_document_and_leaves_a_mark(server: Server, capsys
     assert (await server.ask("t1"))[1] == "{}"
 
     async def marked() -> bool:
-        secret = await server.client.get(r.SECRETS, "ignition-clusters-demo-demo-aa", server.namespace)
+        secret = await server.client.get(r.SECRETS, "ignition-clusters-demo.demo-aa", server.namespace)
         return bool(secret["metadata"]["annotations"].get("hypershift.openshift.io/ignition-reached") == "True")
 
     assert await eventually(marked)
@@ -125,7 +125,7 @@ async def test_tokens_rotate_and_end_while_it_runs(server: Server) -> None:
     await server.put("t3", old="t2")
     await serves(server, "t1", 511)
     expiry = {"hypershift.openshift.io/ignition-token-expiration-timestamp": "2026-01-01T00:00:00Z"}
-    name = "ignition-clusters-demo-demo-aa"
+    name = "ignition-clusters-demo.demo-aa"
     await server.client.patch(r.SECRETS, name, server.namespace, {"metadata": {"annotations": expiry}})
     await serves(server, "t3", 511)
     await server.client.delete(r.SECRETS, name, server.namespace)

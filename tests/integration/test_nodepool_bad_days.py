@@ -85,7 +85,7 @@ async def test_pools_of_one_name_in_two_clusters_stay_apart(client: Client, empt
                 name = machine["bootstrap"]["dataSecretName"].replace("user-data-", "token-")
                 tokens.append((await client.get(r.SECRETS, name, f"{home}-demo"))["data"]["token"])
                 target = name.removeprefix("token-demo-")
-                assert await client.get(r.SECRETS, f"ignition-{home}-demo-demo-{target}", "hypershift")
+                assert await client.get(r.SECRETS, f"ignition-{home}-demo.demo-{target}", "hypershift")
             assert tokens[0] != tokens[1]
             await client.patch(r.NODEPOOLS, "demo", other, {"spec": {"replicas": 5}})
 

@@ -88,7 +88,7 @@ async def test_a_pool_becomes_machines_and_then_rests(client: Client, home: str,
         assert pointer["ignition"]["config"]["merge"][0]["source"] == "https://ignition.example.com/ignition"
         target = machine["bootstrap"]["dataSecretName"].removeprefix("user-data-demo-")
         assert await client.get(r.SECRETS, f"token-demo-{target}", hosted)
-        assert await client.get(r.SECRETS, f"ignition-{hosted}-demo-{target}", "hypershift")
+        assert await client.get(r.SECRETS, f"ignition-{hosted}.demo-{target}", "hypershift")
         policy = await client.get(r.NETWORKPOLICIES, "virt-launcher", hosted)
         assert policy["spec"]["policyTypes"] == ["Egress", "Ingress"]
         await pool_with(client, home, "UpdatingVersion", "True")
@@ -116,7 +116,7 @@ async def test_a_new_pull_secret_reaches_the_document(client: Client, home: str,
         await quiet(writes)
 
         async def document() -> Object:
-            return await client.get(r.SECRETS, f"ignition-{home}-demo-demo-{name}", "hypershift")
+            return await client.get(r.SECRETS, f"ignition-{home}-demo.demo-{name}", "hypershift")
 
         first = (await document())["data"]
         renewed = base64.b64encode(b'{"auths": {"r.test": {"auth": "bmV3Og=="}}}').decode()

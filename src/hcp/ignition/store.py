@@ -60,7 +60,15 @@ class Stored:
 
 
 def secret_name(control_plane_namespace: str, node_pool: str, target: str) -> str:
-    """The Secret's name, unique over all hosted clusters."""
+    """The Secret's name, unique over all hosted clusters: no namespace has a dot, so the first one parts the names.
+
+    With a dash people could choose names so that one cluster's document takes the place of another's.
+    """
+    return limited_name(f"ignition-{control_plane_namespace}.{node_pool}", target, 253)
+
+
+def older_secret_name(control_plane_namespace: str, node_pool: str, target: str) -> str:
+    """The name that operators gave before."""
     return limited_name(f"ignition-{control_plane_namespace}-{node_pool}", target, 253)
 
 

@@ -145,6 +145,9 @@ async def _store(scope: Scope, config: GeneratedConfig, inputs: HostedInputs, pa
     record = token_secret(scope.hosted, scope.pool, config.target, tokens, content, reached)
     await apply_if_changed(client, watches.secrets, record)
     await apply_if_changed(client, watches.documents, document)
+    older = watches.documents.get(store.older_secret_name(scope.hosted, scope.name, config.target), scope.ctx.namespace)
+    if older is not None and (older["metadata"].get("labels") or {}).get(store.LABEL_CONTROL_PLANE) == scope.hosted:
+        await drop_secret(scope, older["metadata"]["name"], scope.ctx.namespace)
     await apply_if_changed(client, watches.secrets, await _user_data(scope, config, tokens))
     scope.set(c.VALID_GENERATED_PAYLOAD, True, c.AS_EXPECTED, "Payload generated successfully")
     _report_reached(scope, reached)

@@ -160,3 +160,7 @@ def test_certificates() -> None:
     secret = serving_secret(pki.issue_leaf(ca, leaf), ca.cert_pem)
     assert not pki.needs_renewal(read_pair(secret, "tls.crt", "tls.key"), ca.cert_pem, leaf)
     assert read_pair(ca_secret(ca), "ca.crt", "ca.key") == ca
+
+
+def test_no_choice_of_names_gives_two_documents_one_name() -> None:
+    assert secret_name("a-b", "c-d", "aa") != secret_name("a-b-c", "d", "aa")
