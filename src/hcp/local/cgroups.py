@@ -12,8 +12,8 @@ from hcp.local.host import cgroup_controllers
 
 _WANTED = ("cpuset", "cpu", "io", "memory", "hugetlb", "pids")
 _PATIENCE = 10.0
-# A cgroup counts as much as one process beside it, and a cluster is a hundred of them: on a busy machine, whose processes
-# mostly are in no cgroup of their own, it would hardly run. File (cgroup v1 and v2) → sixteen times the usual weight.
+# A cgroup counts as much as one process beside it, and a cluster is a hundred of them: on a busy machine, where most
+# processes are in no cgroup of their own, it would hardly run. File (cgroup v1, v2) → sixteen times the usual weight.
 _WEIGHTS = {"cpu.shares": "16384", "cpu.weight": "1600"}
 
 
