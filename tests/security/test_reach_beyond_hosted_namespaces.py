@@ -38,11 +38,13 @@ Object = dict[str, Any]
 HCP = Path(sys.executable).parent / "hcp"
 HOSTED, ID = "clusters-demo", "demo-abcde"
 BANK = "bank"
-# Asked for by an admission plugin that OpenShift has and this server has not: no request of the managers' own.
+# Asked for by an admission plugin that OpenShift has and this server has not, and for nodes, which this test has not.
 SPARED: set[audit.Right] = {
     ("cluster.x-k8s.io", f"{kind}/finalizers", "update")
     for kind in ("clusters", "machines", "machinesets", "machinedeployments")
-}
+} | {
+    ("cluster.x-k8s.io", "machinedrainrules", verb) for verb in ("list", "watch")
+}  # asked for before a node is drained
 
 
 @pytest.fixture(scope="module")

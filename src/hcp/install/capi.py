@@ -32,6 +32,7 @@ def core_rules() -> list[Object]:
     return [
         rule("cluster.x-k8s.io", " ".join(kinds), [*FOLLOW, "patch"]),
         rule("cluster.x-k8s.io", "machines machinesets", ["create", "delete"]),
+        rule("cluster.x-k8s.io", "machinedrainrules", FOLLOW),  # read before a node is drained
         rule("cluster.x-k8s.io", " ".join(f"{kind}/status" for kind in kinds), ["patch"]),
         # Where the API server asks it of whoever names an owner that must not go first, as OpenShift does.
         rule("cluster.x-k8s.io", " ".join(f"{kind}/finalizers" for kind in kinds[:-1]), ["update"]),
