@@ -12,12 +12,14 @@ if TYPE_CHECKING:
 
 BEGIN = "-----BEGIN "
 END = "-----END "
+# A Secret or ConfigMap holds a mebibyte; whatever is larger is not what the flag asks for.
+MOST = 1 << 20
 
 
 def read(flag: str, path: str) -> bytes:
     try:
         with open(path, "rb") as file:  # noqa: PTH123 - pathlib costs half of what a render may
-            return file.read()
+            data = file.read(MOST + 1)
     except OSError as error:
         raise UsageError(
             f'cannot read the file "{path}" given with --{flag}',
@@ -26,6 +28,9 @@ def read(flag: str, path: str) -> bytes:
         ) from None
     except ValueError as error:
         raise UsageError(f'cannot read the file "{path!r}" given with --{flag}', cause=str(error)) from None
+    if len(data) > MOST:
+        raise refuse(flag, path, "it is larger than 1 MiB", "a file that fits into a Secret, at most 1 MiB")
+    return data
 
 
 def refuse(flag: str, path: str, why: str, allowed: str) -> UsageError:
