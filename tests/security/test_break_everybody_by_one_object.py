@@ -75,7 +75,8 @@ async def test_depth_without_an_end_hurts_only_its_owner(
     async def attack(prefix: str) -> None:
         for name, depth in levels.items():
             wanted = rendered_cluster(attacker.namespace, f"{prefix}-{name}")
-            wanted["spec"] |= {"infraID": f"{prefix}-{name}", "configuration": {"image": "marker"}}
+            wanted["spec"]["infraID"] = f"{prefix}-{name}"
+            wanted["spec"]["platform"]["aws"] = "marker"
             await send(attacker, wanted, "marker", deep(depth))
             pool = rendered_pool(attacker.namespace, f"{prefix}-{name}")
             pool["spec"]["platform"]["aws"] = "marker"

@@ -195,6 +195,11 @@ async def test_other_readers_get_a_copy_of_what_was_understood(
     assert data["namespace"] == "vms"
     assert "exec" not in data["kubeconfig"]
     assert yaml.safe_load(data["kubeconfig"])["users"] == [{"name": "u", "user": {"token": "of-the-attacker"}}]
+
+    async def handed_over() -> bool:
+        return bool(await admin.list(k.KUBEVIRTCLUSTERS, hosted))
+
+    await s.eventually("Cluster API has its objects", handed_over)
     reference = (await admin.list(k.KUBEVIRTCLUSTERS, hosted))[0]["spec"]["infraClusterSecretRef"]
     assert (reference["name"], reference["namespace"]) == (names.INFRA_CREDENTIALS, hosted)
 
