@@ -15,9 +15,11 @@ import yaml
 from hcp.errors import HcpError
 from hcp.ignition.document import Document, merge
 from hcp.ignition.mirrors import MirrorRule
+from hcp.kube import bounded_yaml
 
 ROLE_LABEL = "machineconfiguration.openshift.io/role"
 BUILT_IN_LABEL = "machineconfiguration.openshift.io/mco-built-in"
+_SELECTOR = "machineConfigPoolSelector"
 _CONFIG_GROUP = "machineconfiguration.openshift.io/"
 _MIRROR_KINDS = {
     "ImageContentSourcePolicy": "repositoryDigestMirrors",
@@ -56,12 +58,13 @@ def normalised(text: str, origin: str) -> list[str]:
     """Every YAML document of ``text`` with the labels the pool needs, as canonical YAML; refuses unknown kinds."""
     result = []
     for manifest in _load(text, origin):
+        _check_shape(manifest, origin)
         kind = manifest.get("kind")
         metadata = manifest.setdefault("metadata", {})
         if kind == "MachineConfig":
             metadata.setdefault("labels", {})[ROLE_LABEL] = "worker"
         elif kind in ("KubeletConfig", "ContainerRuntimeConfig"):
-            selector = manifest.setdefault("spec", {}).setdefault("machineConfigPoolSelector", {})
+            selector = manifest.setdefault("spec", {}).setdefault(_SELECTOR, {})
             selector.setdefault("matchLabels", {})[BUILT_IN_LABEL] = ""
         elif kind not in _MIRROR_KINDS and kind != "ClusterImagePolicy":
             raise HcpError(
@@ -80,35 +83,74 @@ def joined(documents: Iterable[str]) -> str:
 
 def interpret(raw: str) -> NodeConfig:
     """Turn raw configuration into what has to be done on the node."""
-    manifests = _load(raw, "the node configuration")
+    manifests = _load(raw, "the node configuration", ours=True)
     manifests.sort(key=lambda item: str(item.get("metadata", {}).get("name", "")))
     config = NodeConfig()
     for manifest in manifests:
-        kind = str(manifest.get("kind"))
-        spec: dict[str, Any] = manifest.get("spec") or {}
-        if kind == "MachineConfig":
-            config.documents.append(_machine_document(manifest, spec))
-        elif kind == "KubeletConfig":
-            config.kubelet.update(spec.get("kubeletConfig") or {})
-        elif kind == "ContainerRuntimeConfig":
-            config.kubelet.update(_runtime_settings(spec.get("containerRuntimeConfig") or {}))
-        elif kind in _MIRROR_KINDS:
-            for entry in spec.get(_MIRROR_KINDS[kind]) or []:
-                config.mirrors.append(MirrorRule(entry["source"], tuple(entry.get("mirrors") or ())))
-        else:
-            raise HcpError(f"node configuration of kind {kind!r} is not acted on by a Kubernetes release")
+        _take(config, manifest)
     return config
 
 
-def _load(text: str, origin: str) -> list[dict[str, Any]]:
+def _take(config: NodeConfig, manifest: dict[str, Any]) -> None:
+    """Add what one document asks for."""
+    kind = str(manifest.get("kind"))
+    spec: dict[str, Any] = manifest.get("spec") or {}
+    if kind == "MachineConfig":
+        config.documents.append(_machine_document(manifest, spec))
+    elif kind == "KubeletConfig":
+        config.kubelet.update(spec.get("kubeletConfig") or {})
+    elif kind == "ContainerRuntimeConfig":
+        config.kubelet.update(_runtime_settings(spec.get("containerRuntimeConfig") or {}))
+    elif kind in _MIRROR_KINDS:
+        for entry in spec.get(_MIRROR_KINDS[kind]) or []:
+            config.mirrors.append(MirrorRule(entry["source"], tuple(entry.get("mirrors") or ())))
+    else:
+        raise HcpError(f"node configuration of kind {kind!r} is not acted on by a Kubernetes release")
+
+
+def _check_shape(manifest: dict[str, Any], origin: str) -> None:
+    """Try it out: what a person wrote may have a number where a mapping belongs, at any place."""
+    for path in ("metadata", "metadata.labels", "spec", f"spec.{_SELECTOR}", f"spec.{_SELECTOR}.matchLabels"):
+        value: Any = manifest
+        for part in path.split("."):
+            value = value.get(part, {})
+        if not isinstance(value, dict):
+            raise HcpError(f"{origin} has a {manifest.get('kind')!r} whose {path} is not a mapping")
+    config = NodeConfig()
     try:
-        manifests = [item for item in yaml.safe_load_all(text) if item is not None]
-    except yaml.YAMLError as error:
-        raise HcpError(f"{origin} is not valid YAML", cause=str(error)) from error
+        _take(config, manifest)
+        merge([*config.documents, *config.documents])
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise HcpError(
+            f"{origin} has a {manifest.get('kind')!r} that does not have the shape of its kind", cause=repr(error)
+        ) from error
+    except HcpError:
+        return  # well formed and not to be followed: told when it is interpreted
+
+
+def _load(text: str, origin: str, *, ours: bool = False) -> list[dict[str, Any]]:
+    """`ours`: joined by us from what was read before, so it may be longer and repeat itself by aliases."""
+    found = bounded_yaml.load(text, origin, max_bytes=(8 if ours else 1) << 20, aliases=ours)
+    manifests = [item for item in found if item is not None]
     for item in manifests:
         if not isinstance(item, dict):
             raise HcpError(f"{origin} holds something that is not a Kubernetes object", cause=repr(item)[:80])
+        _check_values(item, origin, str(item.get("kind")))
     return manifests
+
+
+def _check_values(value: Any, origin: str, path: str) -> None:
+    """YAML knows more than JSON: an unquoted 2020-01-01 is a date, and a key may be a number."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if not isinstance(key, str):
+                raise HcpError(f"{origin} has the key {key!r} in {path}", hint="Put it in quotes.")
+            _check_values(item, origin, f"{path}.{key}")
+    elif isinstance(value, list):
+        for item in value:
+            _check_values(item, origin, f"{path}[]")
+    elif not isinstance(value, (str, int, float, bool, type(None))):
+        raise HcpError(f"{origin} has {value!r} at {path}, which is no text or number", hint="Put it in quotes.")
 
 
 def _machine_document(manifest: dict[str, Any], spec: dict[str, Any]) -> Document:
