@@ -52,6 +52,7 @@ ELSEWHERE: dict[audit.Right, str] = {
     ("coordination.k8s.io", "leases", "get"): "a write to the lease was answered with a conflict: maybe it was our own",
     ("", "resourcequotas", "create"): "a cluster becomes available, which this one does not",
     ("", "resourcequotas", "patch"): "a cluster becomes available, which this one does not",
+    ("cluster.x-k8s.io", "machines", "patch"): "a whole cluster goes while machines are there: they are not drained",
     ("", "events", "patch"): "what an event tells happens again, more than some minutes later",
 }
 
