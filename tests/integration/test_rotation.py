@@ -18,6 +18,7 @@ from tests.integration.test_engine_registry import Registry
 from tests.integration.test_hostedcluster import (  # noqa: F401 - fixtures
     Running,
     admin,
+    gone,
     hands,
     image,
     operator,
@@ -49,6 +50,7 @@ async def pods(
     port = free_port()
     made = HostedPods(tmp_path, bin_dir, admin, NS, port)
     operator()
+    await s.eventually("the cluster of the test before is gone", lambda: gone(admin, NAME))
     networking = {"networkType": "Other", "serviceNetwork": [{"cidr": "172.31.0.0/16"}], "apiServer": {"port": port}}
     await s.create(admin, NAME, image, registry, networking=networking)
     await made.begin()
