@@ -13,7 +13,8 @@ import hashlib
 import json
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +119,22 @@ async def prepare(client: Client) -> None:
         await client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     ingress = {"apiVersion": "config.openshift.io/v1", "kind": "Ingress", "metadata": {"name": "cluster"}}
     await client.apply({**ingress, "spec": {"domain": "apps.example.test"}})
+
+
+@contextmanager
+def management_server(directory: Path, bin_dir: Path, *flags: str) -> Iterator[ApiServer]:
+    """An API server with the controllers that deletion needs: a management cluster without nodes."""
+    made = ApiServer(directory, bin_dir)
+    controllers = None
+    try:
+        made.start_etcd()
+        made.start_api(*flags)
+        controllers = Controllers(made)
+        yield made
+    finally:
+        if controllers is not None:
+            controllers.stop()
+        made.stop()
 
 
 class Controllers:

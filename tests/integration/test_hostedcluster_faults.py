@@ -31,16 +31,8 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
 
 @pytest.fixture
 def server(tmp_path: Path, bin_dir: Path) -> Iterator[ApiServer]:
-    made = ApiServer(tmp_path, bin_dir)
-    controllers = None
-    try:
-        made.start()
-        controllers = s.Controllers(made)
+    with s.management_server(tmp_path, bin_dir) as made:
         yield made
-    finally:
-        if controllers is not None:
-            controllers.stop()
-        made.stop()
 
 
 class Story:

@@ -21,16 +21,8 @@ _prepared: set[str] = set()
 @pytest.fixture(scope="module")
 def management(tmp_path_factory: pytest.TempPathFactory, bin_dir: Path) -> Iterator[ApiServer]:
     """A management cluster without nodes, one per file."""
-    made = ApiServer(tmp_path_factory.mktemp("management"), bin_dir)
-    controllers = None
-    try:
-        made.start()
-        controllers = s.Controllers(made)
+    with s.management_server(tmp_path_factory.mktemp("management"), bin_dir) as made:
         yield made
-    finally:
-        if controllers is not None:
-            controllers.stop()
-        made.stop()
 
 
 @pytest.fixture

@@ -61,17 +61,8 @@ ELSEWHERE: dict[audit.Right, str] = {
 def audited(directory: Path, bin_dir: Path) -> Iterator[ApiServer]:
     """An API server that writes down what it is asked, with the controllers that deletion needs."""
     directory.mkdir()
-    made = ApiServer(directory, bin_dir)
-    controllers = None
-    try:
-        made.start_etcd()
-        made.start_api(*audit.flags(directory))
-        controllers = s.Controllers(made)
+    with s.management_server(directory, bin_dir, *audit.flags(directory)) as made:
         yield made
-    finally:
-        if controllers is not None:
-            controllers.stop()
-        made.stop()
 
 
 async def as_operator(server: ApiServer, admin: Client) -> Path:

@@ -49,17 +49,9 @@ SPARED: set[audit.Right] = {
 
 @pytest.fixture(scope="module")
 def management(tmp_path_factory: pytest.TempPathFactory, bin_dir: Path) -> Iterator[ApiServer]:
-    made = ApiServer(tmp_path_factory.mktemp("management"), bin_dir)
-    controllers = None
-    try:
-        made.start_etcd()
-        made.start_api(*audit.flags(made.directory))
-        controllers = s.Controllers(made)
+    directory = tmp_path_factory.mktemp("management")
+    with s.management_server(directory, bin_dir, *audit.flags(directory)) as made:
         yield made
-    finally:
-        if controllers is not None:
-            controllers.stop()
-        made.stop()
 
 
 @pytest.fixture
