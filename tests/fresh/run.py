@@ -1,4 +1,4 @@
-"""The README's commands on a machine that has nothing: `make test-fresh`, see docs/payload.md.
+"""The README's commands on a machine that has nothing: `make test-fresh`, see docs/fresh.md.
 
 COLD=1 starts with an empty cache and builds everything. STEPS="install unit" runs only these.
 """
@@ -16,7 +16,7 @@ from pathlib import Path
 from tests.fresh import host_config, leftovers
 from tests.fresh.room import Room, opened, wait
 from tests.fresh.root import CLONE, make_root, uncommitted
-from tests.fresh.steps import STEPS, Step, read_results, run_all, table
+from tests.fresh.steps import COLD_STEPS, STEPS, Step, read_results, run_all, table
 
 from hcp.errors import HcpError
 from hcp.local import machine
@@ -30,7 +30,8 @@ def main() -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     signal.signal(signal.SIGINT, _interrupt)  # a shell's background jobs are started with SIGINT off
     try:
-        return run(chosen(os.environ.get("STEPS", "")), cold=os.environ.get("COLD", "") not in ("", "0"))
+        cold = os.environ.get("COLD", "") not in ("", "0")
+        return run(chosen(os.environ.get("STEPS", ""), cold=cold), cold=cold)
     except KeyboardInterrupt:
         print("cancelled; the room is gone", file=sys.stderr)
         return 130
@@ -125,13 +126,14 @@ def _environment() -> dict[str, str]:
     }
 
 
-def chosen(words: str) -> list[Step]:
+def chosen(words: str, *, cold: bool = False) -> list[Step]:
     names = words.split()
-    known = [step.name for step in STEPS]
+    steps = COLD_STEPS if cold else STEPS
+    known = [step.name for step in steps]
     unknown = [name for name in names if name not in known]
     if unknown:
         raise HcpError(f"There is no step {', '.join(unknown)}", hint=f"STEPS takes: {' '.join(known)}", exit_code=2)
-    return [step for step in STEPS if not names or step.name in names]
+    return [step for step in steps if not names or step.name in names]
 
 
 def _interrupt(*_: object) -> None:

@@ -39,6 +39,7 @@ def test_only_the_way_to_registries_is_passed_in(tmp_path: Path) -> None:
 def test_steps_can_be_chosen_and_keep_their_order() -> None:
     assert [step.name for step in chosen("unit install")] == ["install", "unit"]
     assert chosen("") == list(STEPS)
+    assert chosen("demo", cold=True)[0].command == "make demo"
     with pytest.raises(HcpError, match="no step unity") as caught:
         chosen("install unity")
     assert "integration" in (caught.value.hint or "")
