@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from hcp import payload, pki
-from hcp.local.ports import free_ports
+from hcp.local.network.ports import free_ports
 
 PARTS = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
 

@@ -32,8 +32,8 @@ from hcp.kube import Client, load_config
 from hcp.kube.errors import ApiError
 from hcp.kube.resources import CSRS, NODES
 from hcp.kubevirt.csr import BOOTSTRAP_USER, MachineFacts, approval, concerns_us, judge, node_name
-from hcp.local.kvm import probe
-from hcp.local.ports import free_ports
+from hcp.local.host.kvm import probe
+from hcp.local.network.ports import free_ports
 from hcp.oci.push import Pusher
 from hcp.runtime import is_true
 

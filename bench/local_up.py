@@ -18,18 +18,20 @@ import time
 from pathlib import Path
 from typing import Any
 
-from hcp.local import certs, control_plane, parts
-from hcp.local.down import down
-from hcp.local.launch import last_line
-from hcp.local.layout import Layout
-from hcp.local.memory import pss_bytes
-from hcp.local.ports import free_ports
-from hcp.local.spec import Spec
-from hcp.local.status import look
+from hcp.local.controlplane import certs
+from hcp.local.controlplane import processes as control_plane
+from hcp.local.lifecycle.down import down
+from hcp.local.lifecycle.up import up
+from hcp.local.network.ports import free_ports
+from hcp.local.node.launch import last_line
+from hcp.local.state import parts
+from hcp.local.state.layout import Layout
+from hcp.local.state.spec import Spec
+from hcp.local.state.wish import Wish
+from hcp.local.status.memory import pss_bytes
+from hcp.local.status.status import look
+from hcp.local.status.tables import table
 from hcp.local.supervisor.probes import check
-from hcp.local.tables import table
-from hcp.local.up import up
-from hcp.local.wish import Wish
 from hcp.payload import Progress
 
 NAME = "bench"

@@ -31,7 +31,7 @@ from bench.by_hand import by_hand, ready
 
 from hcp.kube import Client, found_config, load_config
 from hcp.kube.resources import NODEPOOLS, NODES, PODS, VMIS
-from hcp.local.memory import pss_bytes
+from hcp.local.status.memory import pss_bytes
 from hcp.runtime import is_true
 
 NAMESPACE, CLUSTER = "bench-nodes", "bench"

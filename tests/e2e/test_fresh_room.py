@@ -15,8 +15,8 @@ from tests.fresh import leftovers
 from tests.fresh.room import Room, opened, wait
 from tests.fresh.steps import run_one
 
-from hcp.local.cgroups import left
-from hcp.local.host import cgroup_controllers
+from hcp.local.host.checks import cgroup_controllers
+from hcp.local.node.cgroups import left
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="namespaces with a root of their own need root")
 _FOLDERS = ("proc", "sys", "dev", "run", "tmp")

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from tests.e2e.local_tools import HCP, Cluster, eventually, hcp, namespace, server
 
-from hcp.local import control
-from hcp.local import spec as specs
-from hcp.local.layout import Layout
-from hcp.local.spec import Spec
+from hcp.local.state import spec as specs
+from hcp.local.state.layout import Layout
+from hcp.local.state.spec import Spec
+from hcp.local.supervisor import control
 
 NS = "check"
 

@@ -10,9 +10,9 @@ from tests.fresh import cgroups
 
 from hcp import payload
 from hcp.errors import HcpError
-from hcp.local import machine
-from hcp.local import spec as specs
-from hcp.local.layout import Layout
+from hcp.local.host import machine
+from hcp.local.state import spec as specs
+from hcp.local.state.layout import Layout
 
 PREFIX = "hcp-fresh-"
 LOCK = "lock"

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from tests.fresh import cgroups, kernel
 
-from hcp.local import mounts
-from hcp.local.syscalls import (
+from hcp.local.node import mounts
+from hcp.local.node.syscalls import (
     CLONE_NEWIPC,
     CLONE_NEWNS,
     CLONE_NEWPID,

@@ -19,7 +19,7 @@ from tests.fresh.root import CLONE, make_root, uncommitted
 from tests.fresh.steps import COLD_STEPS, STEPS, Step, read_results, run_all, table
 
 from hcp.errors import HcpError
-from hcp.local import machine
+from hcp.local.host import machine
 from hcp.payload.store import cache_root
 
 LOGS = Path("build/fresh").resolve()

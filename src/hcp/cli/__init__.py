@@ -1,1 +1,1 @@
-"""One file per command; nothing heavy is imported before a command needs it."""
+"""The command line. Folders mirror the command tree; nothing heavy is imported before a command needs it."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hcp.cli import tree
-from hcp.cli.command import Command, Flag
+from hcp.cli.engine.command import Command, Flag
 from hcp.cli.main import find, load
 from hcp.errors import HcpError
 

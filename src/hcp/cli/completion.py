@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hcp.cli.command import Arg, Call, Command
+from hcp.cli.engine.command import Arg, Call, Command
 
 BASH = """\
 _@prog@_complete() {
@@ -69,7 +69,7 @@ COMMAND = Command(
 
 
 def run(call: Call) -> int:
-    from hcp.cli.command import UsageError
+    from hcp.cli.engine.command import UsageError
 
     shell = call.arg("SHELL")
     if shell not in SCRIPTS:

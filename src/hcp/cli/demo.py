@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hcp.cli.command import Call, Command, Flag
-from hcp.cli.payload_source import SOURCE_FLAGS, build_only
+from hcp.cli.engine.command import Call, Command, Flag
+from hcp.cli.shared.payload_source import SOURCE_FLAGS, build_only
 
 COMMAND = Command(
     "demo",
@@ -27,11 +27,11 @@ COMMAND = Command(
 def run(call: Call) -> None:
     from pathlib import Path
 
-    from hcp.cli.terminal import end_like_an_interrupt, note
+    from hcp.cli.engine.terminal import end_like_an_interrupt, note
     from hcp.local.demo.plan import Tour
     from hcp.local.demo.run import run as tour
-    from hcp.local.layout import Layout
-    from hcp.local.spec import load
+    from hcp.local.state.layout import Layout
+    from hcp.local.state.spec import load
 
     end_like_an_interrupt()
     folder = Path(call.text("folder")).resolve()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hcp.cli.command import Call, Command, Flag, UsageError
-from hcp.cli.common import CLUSTER_ACCESS
+from hcp.cli.engine.command import Call, Command, Flag, UsageError
+from hcp.cli.engine.common import CLUSTER_ACCESS
 
 _INFRA = "External infra cluster"
 
@@ -34,9 +34,9 @@ MARKS = {"ok": "ok", "warning": "WARN", "failed": "FAIL", "unknown": "?"}
 async def run(call: Call) -> int | None:
     from contextlib import AsyncExitStack
 
-    from hcp.cli.cluster import connect
-    from hcp.cli.files import kubeconfig
-    from hcp.cli.table import show_data, table
+    from hcp.cli.engine.files import kubeconfig
+    from hcp.cli.engine.table import show_data, table
+    from hcp.cli.shared.cluster import connect
     from hcp.kube import Client, found_config
     from hcp.preflight.cidrs import parse
     from hcp.preflight.result import failed

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from hcp.cli import tree
-from hcp.cli.command import Command, Flag, UsageError, parse, unknown_flag
+from hcp.cli.engine.command import Command, Flag, UsageError, parse, unknown_flag
 from hcp.errors import HcpError
 
 TYPE_CHECKING = False
@@ -49,7 +49,7 @@ def main(prog: str, words: Sequence[str]) -> int:
         sys.stdout.flush()
         return code
     except HcpError as error:
-        from hcp.cli.terminal import report
+        from hcp.cli.engine.terminal import report
 
         report(error)
         return error.exit_code
@@ -72,7 +72,7 @@ def unexpected(error: Exception) -> int:
 
     if os.environ.get("HCP_TRACEBACK"):
         raise error
-    from hcp.cli.terminal import report
+    from hcp.cli.engine.terminal import report
 
     sentence = f"this should not have happened: {type(error).__name__}"
     report(HcpError(sentence, cause=str(error) or None, hint="HCP_TRACEBACK=1 in the environment shows where"))
@@ -95,7 +95,7 @@ def dispatch(prog: str, words: list[str]) -> int:
         return _group(prog, path, early, rest, wants_help)
     command = load(path)
     if wants_help:
-        from hcp.cli.help import command_help
+        from hcp.cli.engine.help import command_help
 
         print(command_help(prog, command), end="")
         return 0
@@ -113,7 +113,7 @@ def _group(prog: str, path: str, early: list[str], rest: list[str], wants_help: 
         raise unknown_command(prog, path, word)
     if not wants_help and (early or rest):
         raise UsageError(f"{prog} {path}".rstrip() + " needs a command", hint=f"{prog} {path} --help lists them")
-    from hcp.cli.help import group_help
+    from hcp.cli.engine.help import group_help
 
     print(group_help(prog, path), end="")
     return 0 if path or wants_help else 1
@@ -188,7 +188,7 @@ def run(handler: str, call: object) -> int:
     __import__(module)
     result = getattr(sys.modules[module], function)(call)
     if hasattr(result, "send"):
-        from hcp.cli.loop import run_coroutine
+        from hcp.cli.engine.loop import run_coroutine
 
         result = run_coroutine(result)
     return int(result or 0)
@@ -205,7 +205,7 @@ def unknown_command(prog: str, path: str, word: str) -> UsageError:
 
 
 def _flag_note(flag: Flag) -> None:
-    from hcp.cli.terminal import note, warn
+    from hcp.cli.engine.terminal import note, warn
 
     if flag.deprecated:
         note(f"Flag --{flag.name} has been deprecated, {flag.deprecated}")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from hcp.cli.command import Call, Command, Flag
-from hcp.cli.common import CLUSTER_ACCESS
+from hcp.cli.engine.command import Call, Command, Flag
+from hcp.cli.engine.common import CLUSTER_ACCESS
 
 COMMAND = Command(
     "uninstall",
@@ -21,7 +21,7 @@ COMMAND = Command(
 
 
 async def run(call: Call) -> int | None:
-    from hcp.cli.cluster import connect
+    from hcp.cli.shared.cluster import connect
     from hcp.install.remove import remove
 
     async with connect(call) as client:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hcp.cli import files
-from hcp.cli.command import UsageError
+from hcp.cli.engine import files
+from hcp.cli.engine.command import UsageError
 
 
 @pytest.mark.parametrize("flag", ["pull-secret", "ssh-key"])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from hcp.cli import health, machine_words
-from hcp.cli.skew import cluster_version, skew_problem
-from hcp.cli.status_run import waiting_for
-from hcp.cli.status_text import screen
+from hcp.cli.shared import health, machine_words
+from hcp.cli.shared.skew import cluster_version, skew_problem
+from hcp.cli.status.run import waiting_for
+from hcp.cli.status.text import screen
 from hcp.nodepool import unacted
 
 Object = dict[str, Any]

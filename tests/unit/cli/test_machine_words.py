@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hcp.cli import health, machine_words, progress
-from hcp.cli.terminal import red
+from hcp.cli.engine.terminal import red
+from hcp.cli.shared import health, machine_words, progress
 from hcp.nodepool.aggregate import machines_summary
 
 Object = dict[str, Any]
@@ -98,7 +98,7 @@ def test_a_cluster_with_a_bad_release_is_in_trouble_and_a_starting_one_is_not() 
 
 def test_trouble_is_told_once_and_only_when_it_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0.0]
-    monkeypatch.setattr("hcp.cli.progress.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("hcp.cli.shared.progress.time.monotonic", lambda: now[0])
     steady = progress.Steady(5.0)
     told = []
     for moment, text in ((0, "a"), (3, "a"), (4, ""), (5, "b"), (9, "b"), (10, "b"), (30, "b"), (31, ""), (32, "b")):

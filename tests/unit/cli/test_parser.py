@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from hcp.cli import values
-from hcp.cli.command import Arg, Call, Command, Flag, UsageError, parse
+from hcp.cli.engine import values
+from hcp.cli.engine.command import Arg, Call, Command, Flag, UsageError, parse
 
 COMMAND = Command(
     "do it",

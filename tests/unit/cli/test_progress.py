@@ -12,8 +12,8 @@ from typing import Any, cast
 
 import pytest
 
-from hcp.cli.progress import Progress, wait_until
-from hcp.cli.sight import Sight
+from hcp.cli.shared.progress import Progress, wait_until
+from hcp.cli.shared.sight import Sight
 from hcp.errors import HcpError
 from hcp.kube import Client
 from hcp.kube.errors import Forbidden, unreachable
@@ -22,7 +22,7 @@ from hcp.kube.resources import NODEPOOLS
 NOBODY = cast(Client, None)
 STEPS = """
 import asyncio
-from hcp.cli.progress import wait_until
+from hcp.cli.shared.progress import wait_until
 texts = ["etcd waits", "etcd waits", "nodes 0 of 2", "nodes 2 of 2"]
 class Steps:
     known, trouble = True, None

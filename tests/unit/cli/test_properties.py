@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests.unit.cli.cli_lines import render, run
 
 from hcp.cli import tree
-from hcp.cli.command import UsageError, parse
-from hcp.cli.create_cluster_kubevirt import COMMAND
+from hcp.cli.create.cluster.kubevirt import COMMAND
+from hcp.cli.engine.command import UsageError, parse
 from hcp.cli.main import load
 
 FOLDER = Path(tempfile.mkdtemp())

@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 from aiohttp import web
 
-from hcp.cli import release_default
-from hcp.cli.release_default import from_stream, newest, supported
+from hcp.cli.shared import release_default
+from hcp.cli.shared.release_default import from_stream, newest, supported
 from hcp.errors import HcpError
 from hcp.kube import Client
 

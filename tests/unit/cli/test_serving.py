@@ -8,7 +8,7 @@ import signal
 
 import pytest
 
-from hcp.cli.serving import until_stopped
+from hcp.cli.engine.serving import until_stopped
 from hcp.errors import HcpError
 
 

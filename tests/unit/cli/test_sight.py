@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from hcp.cli import sight as module
-from hcp.cli.sight import Sight
+from hcp.cli.shared import sight as module
+from hcp.cli.shared.sight import Sight
 from hcp.kube import Client
 from hcp.kube.errors import Forbidden, Gone, NotFound, ServerFailure, Unauthorized
 from hcp.kube.resources import NODEPOOLS

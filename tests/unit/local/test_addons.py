@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from hcp.local.addons import config, dns, policy, storage, virtualization, waiting
 from hcp.local.addons.virtualization_steps import is_deployed
-from hcp.local.addresses import Addresses
-from hcp.local.loadbalancer import is_ours, wanted_address
-from hcp.local.wish import Wish
+from hcp.local.network.addresses import Addresses
+from hcp.local.network.loadbalancer import is_ours, wanted_address
+from hcp.local.state.wish import Wish
 
 PLAN = Addresses(2)
 

@@ -7,7 +7,7 @@ import ipaddress
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hcp.local.addresses import MAX_CLUSTERS, Addresses
+from hcp.local.network.addresses import MAX_CLUSTERS, Addresses
 
 NUMBERS = st.integers(0, MAX_CLUSTERS - 1)
 

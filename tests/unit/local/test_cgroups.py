@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hcp.local import cgroups
+from hcp.local.node import cgroups
 
 
 @pytest.mark.parametrize(("file", "weight"), [("cpu.shares", "16384"), ("cpu.weight", "1600")])

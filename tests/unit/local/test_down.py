@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from hcp.errors import HcpError
-from hcp.local.down import down
-from hcp.local.layout import Layout, state_root
+from hcp.local.lifecycle.down import down
+from hcp.local.state.layout import Layout, state_root
 
 
 def test_the_last_cluster_takes_the_folders_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

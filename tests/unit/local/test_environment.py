@@ -22,7 +22,7 @@ def test_a_proxy_is_for_the_world_outside() -> None:
 def test_every_address_of_every_cluster_is_local() -> None:
     import ipaddress
 
-    from hcp.local.addresses import MAX_CLUSTERS, Addresses
+    from hcp.local.network.addresses import MAX_CLUSTERS, Addresses
 
     ranges = [ipaddress.IPv4Network(entry) for entry in LOCAL if "/" in entry]
     for number in range(MAX_CLUSTERS):

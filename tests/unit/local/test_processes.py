@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from hcp.local import certs, node_files, processes
-from hcp.local.control_plane import control_plane
-from hcp.local.layout import Layout
-from hcp.local.node import node
-from hcp.local.processes import Probe, Process
-from hcp.local.spec import Spec
+from hcp.local.controlplane import certs
+from hcp.local.controlplane.processes import control_plane
+from hcp.local.node import files as node_files
+from hcp.local.node.processes import node
+from hcp.local.state.layout import Layout
+from hcp.local.state.spec import Spec
+from hcp.local.supervisor import processes
+from hcp.local.supervisor.processes import Probe, Process
 
 NAMES = (
     *("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kubelet", "kube-proxy", "containerd"),

@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from hcp.errors import HcpError
-from hcp.local import plan, spec
-from hcp.local.layout import Layout, check_name, layouts, state_root
-from hcp.local.spec import Spec
+from hcp.local.lifecycle import plan
+from hcp.local.state import spec
+from hcp.local.state.layout import Layout, check_name, layouts, state_root
+from hcp.local.state.spec import Spec
 
 
 @pytest.fixture
@@ -98,7 +99,7 @@ def test_root_is_asked_for_in_one_sentence(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_numbers_of_other_clusters_are_left_alone(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "need_root", lambda profile: None)
-    monkeypatch.setattr("hcp.local.host.range_owner", lambda number: "a VPN" if number == 1 else None)
+    monkeypatch.setattr("hcp.local.host.checks.range_owner", lambda number: "a VPN" if number == 1 else None)
     other = Layout.of("other")
     other.make()
     spec.save(other, Spec("other", "cluster", 0))
@@ -107,7 +108,7 @@ def test_numbers_of_other_clusters_are_left_alone(layout: Layout, monkeypatch: p
 
 def test_all_ranges_taken_says_by_whom(layout: Layout, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plan, "need_root", lambda profile: None)
-    monkeypatch.setattr("hcp.local.host.range_owner", lambda number: "network link wg0 (10.88.0.9)")
+    monkeypatch.setattr("hcp.local.host.checks.range_owner", lambda number: "network link wg0 (10.88.0.9)")
     with pytest.raises(HcpError, match="wg0"):
         plan.plan(layout, "cluster")
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from hcp.local import control, processes
-from hcp.local.layout import Layout
-from hcp.local.processes import Probe, Process
+from hcp.local.state.layout import Layout
+from hcp.local.supervisor import control, processes
 from hcp.local.supervisor.child import FIRST_BACKOFF, MAX_BACKOFF, STEADY_SECONDS, next_backoff
 from hcp.local.supervisor.logs import RotatingLog
+from hcp.local.supervisor.processes import Probe, Process
 
 SLEEPER = [sys.executable, "-c", "import time; print('here', flush=True); time.sleep(600)"]
 

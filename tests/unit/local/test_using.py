@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from hcp.local import control, processes, using
-from hcp.local.layout import Layout
-from hcp.local.processes import Process
+from hcp.local.lifecycle import using
+from hcp.local.state.layout import Layout
+from hcp.local.supervisor import control, processes
+from hcp.local.supervisor.processes import Process
 
 
 @pytest.fixture

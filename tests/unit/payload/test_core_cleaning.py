@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.unit.payload.workshop import Workshop
 
-from hcp.cli.payload_clean import text
+from hcp.cli.payload.clean import text
 from hcp.payload.cleaning import BUILDING, OLD, clean, disk_size
 from hcp.payload.godrop import drop_modules
 

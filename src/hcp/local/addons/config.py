@@ -7,7 +7,7 @@ from typing import Any
 from hcp.api.manifests import Object, config_map
 from hcp.api.names import CONFIG_NAMESPACE
 from hcp.local.addons.objects import namespace
-from hcp.local.addresses import REGISTRY_HOST, REGISTRY_PORT, Addresses
+from hcp.local.network.addresses import REGISTRY_HOST, REGISTRY_PORT, Addresses
 
 GROUP = "config.openshift.io"
 TRUST = "registry-ca"

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from hcp.local import parts
-from hcp.local import spec as specs
-from hcp.local.layout import Layout
-from hcp.local.spec import Spec
-from hcp.local.wish import Wish
+from hcp.local.state import parts
+from hcp.local.state import spec as specs
+from hcp.local.state.layout import Layout
+from hcp.local.state.spec import Spec
+from hcp.local.state.wish import Wish
 from hcp.payload import Progress
 
 

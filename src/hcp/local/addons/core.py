@@ -6,12 +6,12 @@ from pathlib import Path
 
 from hcp.api.manifests import Object
 from hcp.kube import Client
-from hcp.local import parts
 from hcp.local.addons import base, config, dns, policy, router, storage, waiting
 from hcp.local.addons.applying import apply_all, digest_of
 from hcp.local.addons.context import Context
 from hcp.local.addons.images import push, references
-from hcp.local.node_files import machine_nameservers
+from hcp.local.node.files import machine_nameservers
+from hcp.local.state import parts
 
 
 async def bring_up(ctx: Context, client: Client) -> bool:

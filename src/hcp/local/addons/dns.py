@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hcp.api.manifests import Object, account, cluster_binding, cluster_role, config_map, rule, service_account
 from hcp.local.addons.objects import workload
-from hcp.local.addresses import DNS_ZONE, REGISTRY_HOST, Addresses
+from hcp.local.network.addresses import DNS_ZONE, REGISTRY_HOST, Addresses
 
 NAMESPACE = "kube-system"
 LABELS = {"k8s-app": "kube-dns"}

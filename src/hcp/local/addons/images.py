@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
-from hcp.local.addresses import REGISTRY
-from hcp.local.layout import Layout
+from hcp.local.network.addresses import REGISTRY
+from hcp.local.state.layout import Layout
 from hcp.oci.push import Pusher
 from hcp.oci.writer_layout import read_layout
 from hcp.payload.image import image_digest, reference

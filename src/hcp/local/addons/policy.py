@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hcp.api.manifests import READ, Object, account, cluster_binding, cluster_role, rule, service_account
 from hcp.local.addons.objects import workload
-from hcp.local.addresses import Addresses
+from hcp.local.network.addresses import Addresses
 
 NAMESPACE = "kube-system"
 

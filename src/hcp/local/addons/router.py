@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hcp.api.manifests import Object
-from hcp.local.addresses import Addresses
+from hcp.local.network.addresses import Addresses
 from hcp.router import manifests
 from hcp.router.crd import route_crd
 

@@ -13,7 +13,7 @@ from hcp.local.addons import virtualization, waiting
 from hcp.local.addons.applying import apply_all, digest_of
 from hcp.local.addons.context import Context
 from hcp.local.addons.images import push, references
-from hcp.local.host import kvm
+from hcp.local.host.checks import kvm
 from hcp.payload.manifests import image_names, with_images
 
 KUBEVIRTS = Resource("kubevirt.io", "v1", "kubevirts", "KubeVirt", True)

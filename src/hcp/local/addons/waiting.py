@@ -13,7 +13,7 @@ from hcp.errors import HcpError
 from hcp.kube import Client
 from hcp.kube.errors import ApiError, NotFound
 from hcp.kube.resources import NODES, PODS, resource_for
-from hcp.local.spec import Spec
+from hcp.local.state.spec import Spec
 from hcp.runtime.workloads import rolled_out
 
 CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"

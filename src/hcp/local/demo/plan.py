@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from hcp.local.parts import API, IMAGES, NODE
+from hcp.local.state.parts import API, IMAGES, NODE
 from hcp.payload.registry import default_registry
 
 # The release first: its node disk is put together while the operator's parts are compiled.

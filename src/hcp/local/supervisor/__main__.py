@@ -12,9 +12,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from hcp.local.processes import read
 from hcp.local.supervisor.child import Child
 from hcp.local.supervisor.logs import RotatingLog
+from hcp.local.supervisor.processes import read
 from hcp.local.supervisor.reaper import Reaper
 
 

@@ -10,10 +10,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from hcp.local.processes import Process
 from hcp.local.supervisor.environment import environment
 from hcp.local.supervisor.logs import RotatingLog
 from hcp.local.supervisor.probes import check
+from hcp.local.supervisor.processes import Process
 from hcp.local.supervisor.reaper import Reaper
 
 FIRST_BACKOFF = 0.5

@@ -7,7 +7,7 @@ import ssl
 from functools import cache
 from urllib.parse import urlsplit
 
-from hcp.local.processes import Probe
+from hcp.local.supervisor.processes import Probe
 
 TIMEOUT = 5.0
 

@@ -1,0 +1,1 @@
+"""`create`: hosted clusters, node pools and kubeconfigs."""

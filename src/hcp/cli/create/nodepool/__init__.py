@@ -1,0 +1,1 @@
+"""`create nodepool`: one module with flags per platform; the rest is the work behind them."""

@@ -1,0 +1,1 @@
+"""`destroy`: hosted clusters and node pools."""

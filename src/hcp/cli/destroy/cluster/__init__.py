@@ -1,0 +1,1 @@
+"""`destroy cluster`: one module with flags per platform."""

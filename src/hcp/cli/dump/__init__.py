@@ -1,0 +1,1 @@
+"""`dump`: data for a bug report."""

@@ -1,0 +1,1 @@
+"""`get`: lists of hosted clusters and node pools."""

@@ -1,0 +1,1 @@
+"""`ignition-server`: the node bootstrap server process."""

@@ -1,0 +1,1 @@
+"""`install` and `install render`: the operator on a management cluster."""

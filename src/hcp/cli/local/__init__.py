@@ -1,0 +1,1 @@
+"""`local`: an embedded management cluster on this machine."""

@@ -1,0 +1,62 @@
+"""`local up`: bring an embedded management cluster up, or back."""
+
+from __future__ import annotations
+
+from hcp.cli.engine.command import Call, Command, Flag
+from hcp.cli.local.common import NAME
+from hcp.cli.shared.payload_source import SOURCE_FLAGS, build_only
+
+COMMAND = Command(
+    "local up",
+    "Bring an embedded management cluster up",
+    long=(
+        "Makes a real Kubernetes cluster on this machine, in namespaces of its own, or brings a stopped one back with "
+        "its data. On a running cluster it changes nothing. Stop it at any moment; the next run continues.\n"
+        "Profiles: api is etcd and kube-apiserver only and needs no root; cluster is a node that runs pods, with "
+        "storage, a registry, load balancer addresses and Routes; kubevirt adds KubeVirt and CDI."
+    ),
+    examples=(
+        ("A management cluster with KubeVirt", "sudo {prog} local up"),
+        ("Only an API server, for tests", "{prog} local up --name test --profile api"),
+    ),
+    flags=(
+        NAME,
+        Flag(
+            "profile",
+            "string",
+            "kubevirt",
+            "how much to bring up (default of an existing cluster: its own)",
+            choices=("api", "cluster", "kubevirt"),
+        ),
+        Flag(
+            "release",
+            "stringSlice",
+            None,
+            "Kubernetes minors whose releases go into the cluster's registry (default with profile kubevirt: 1.36)",
+        ),
+        Flag("from", "string", "", "take binaries and images from this folder where it holds them", metavar="dir"),
+        *SOURCE_FLAGS,
+    ),
+    handler="hcp.cli.local.up:run",
+)
+
+
+def run(call: Call) -> int:
+    from pathlib import Path
+
+    from hcp.cli.engine.terminal import end_like_an_interrupt, note
+    from hcp.local.lifecycle.report import summary
+    from hcp.local.lifecycle.up import up
+    from hcp.local.state.wish import Wish
+
+    end_like_an_interrupt()
+    wish = Wish(
+        call.text("name"),
+        call.text("profile") if call.changed("profile") else None,
+        Path(call.text("from")).resolve() if call.text("from") else None,
+        build_only(call),
+        tuple(filter(None, call.items("release"))) if call.changed("release") else None,
+    )
+    outcome = up(wish, note)
+    print(summary(outcome))
+    return 0

@@ -1,0 +1,1 @@
+"""`payload`: binaries, images and releases."""

@@ -1,0 +1,1 @@
+"""`rbac`: RBAC manifests for others to apply."""

@@ -1,0 +1,1 @@
+"""`rotate`: keys and certificates of a hosted cluster."""

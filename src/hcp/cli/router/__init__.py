@@ -1,0 +1,1 @@
+"""`router`: the router process."""

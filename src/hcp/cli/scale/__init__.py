@@ -1,0 +1,1 @@
+"""`scale`: how many nodes there are."""

@@ -1,0 +1,1 @@
+"""What several commands need: the way to a management cluster, reading its objects, waiting for them."""

@@ -1,0 +1,1 @@
+"""`status`: one hosted cluster on one screen."""

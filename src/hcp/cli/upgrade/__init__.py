@@ -1,0 +1,1 @@
+"""`upgrade`: to another release."""

@@ -1,0 +1,28 @@
+"""`upgrade cluster`: move a control plane to another release."""
+
+from __future__ import annotations
+
+from hcp.cli.engine.command import Arg, Command, Flag
+from hcp.cli.engine.common import CLUSTER_ACCESS, NAMESPACE, TIMEOUT, WAIT
+
+COMMAND = Command(
+    "upgrade cluster",
+    "Move a hosted cluster's control plane to another release",
+    long="Changes the release of the HostedCluster; the operator rolls the control plane. Node pools stay on their "
+    "release until they are upgraded: first the cluster, then its pools.",
+    examples=(
+        ("To the operator's default release", "{prog} upgrade cluster demo --wait"),
+        ("To a release of your own", "{prog} upgrade cluster demo --release-image registry.example.com/release:1.36.3"),
+        ("Nodes as well", "{prog} upgrade cluster demo --node-pools --wait"),
+    ),
+    args=(Arg("NAME", "hosted cluster"),),
+    flags=(
+        Flag("release-image", "string", "", "release to move to (default: the operator's default)"),
+        Flag("node-pools", "bool", False, "then move all its node pools too"),
+        WAIT,
+        TIMEOUT,
+        NAMESPACE,
+        *CLUSTER_ACCESS,
+    ),
+    handler="hcp.cli.upgrade.run:cluster",
+)

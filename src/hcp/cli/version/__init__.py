@@ -1,0 +1,1 @@
+"""`version`: of this client and of the operator."""

@@ -1,0 +1,1 @@
+"""`vm`: the virtual machines that nodes run in."""

@@ -1,0 +1,1 @@
+"""`wait`: until a hosted cluster or node pool is ready or gone."""

@@ -1,0 +1,1 @@
+"""The control plane of an embedded cluster: certificates, encryption, command lines."""

@@ -1,0 +1,135 @@
+"""What a cluster changes on the machine itself: one link, one route, one nftables table, a few kernel settings.
+
+The link, its addresses and the route end with the cluster's network namespace. The kernel settings are shared by all
+clusters: the first one that comes up notes the old values, the last one that goes down puts them back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from hcp.errors import HcpError
+from hcp.local.host import programs
+from hcp.local.host.checks import inotify_limits
+from hcp.local.network.guard import machine_rules
+from hcp.local.node.files import machine_nameservers
+from hcp.local.state.locks import exclusive
+from hcp.local.state.spec import Spec, write_file
+
+_NOTES = Path("/run/hcp-local.json")
+_NOTES_LOCK = Path("/run/hcp-local.lock")
+_MAX_MTU = 1500
+
+
+def connect(spec: Spec, pid: int, tools: list[Path]) -> None:
+    """Joins the network namespace of process `pid` to the machine."""
+    plan = spec.addresses
+    hold_settings(spec.name)
+    mtu = str(outside_mtu())
+    _ip("link", "add", plan.link, "mtu", mtu, "type", "veth", "peer", "name", "eth0", "mtu", mtu, "netns", str(pid))
+    _ip("address", "add", f"{plan.host}/24", "dev", plan.link)
+    _ip("link", "set", plan.link, "up")
+    _ip("route", "replace", plan.load_balancers, "via", plan.node, "dev", plan.link, "onlink")
+    _nft(machine_rules(_table(spec), plan, machine_nameservers()), tools)
+
+
+def outside_mtu() -> int:
+    """The largest packet that leaves this machine: pods must not send larger ones to the outside."""
+    done = subprocess.run(
+        [programs.ip(), "-j", "route", "show", "default"], check=False, capture_output=True, text=True
+    )
+    with contextlib.suppress(ValueError, LookupError, OSError):
+        device = json.loads(done.stdout)[0]["dev"]
+        return min(_MAX_MTU, int(Path(f"/sys/class/net/{device}/mtu").read_text()))
+    return _MAX_MTU
+
+
+def disconnect(spec: Spec, tools: list[Path]) -> None:
+    """Takes back everything `connect` did. Safe when some or all of it is already gone."""
+    link = Path(f"/sys/class/net/{spec.addresses.link}")
+    if link.exists():
+        try:
+            _ip("link", "delete", link.name)
+        except HcpError:
+            if link.exists():  # it may have ended with its namespace just now
+                raise
+    remove_rules(spec, tools)
+    release_settings(spec.name)
+
+
+def remove_rules(spec: Spec, tools: list[Path]) -> None:
+    with contextlib.suppress(HcpError):
+        _nft(f"table ip {_table(spec)}\ndelete table ip {_table(spec)}\n", tools)
+
+
+def _table(spec: Spec) -> str:
+    return f"hcp_local_{spec.addresses.number}"
+
+
+def _nft(rules: str, tools: list[Path]) -> None:
+    folders = [str(tool / "bin") for tool in tools]
+    environment = {**os.environ, "PATH": ":".join([*folders, os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])}
+    try:
+        done = subprocess.run(
+            ["nft", "-f", "-"], input=rules, check=False, capture_output=True, text=True, env=environment
+        )
+    except FileNotFoundError:
+        raise HcpError("The command nft is missing", hint="Install it: apt-get install nftables") from None
+    if done.returncode != 0:
+        raise HcpError(
+            "The kernel refused an nftables rule that lets pods reach the outside",
+            cause=done.stderr.strip().splitlines()[0] if done.stderr.strip() else None,
+            hint="The kernel needs nf_tables with NAT: modprobe nft_masq",
+        )
+
+
+def hold_settings(name: str) -> None:
+    """Raises the kernel settings that are too low, in the name of a cluster (or of who else needs them)."""
+    with exclusive(_NOTES_LOCK):
+        notes = _read_notes()
+        wanted = [(Path("/proc/sys/net/ipv4/ip_forward"), 1), *inotify_limits()]
+        for path, value in wanted:
+            old = path.read_text().strip()
+            if int(old) < value:
+                notes["old"].setdefault(str(path), old)
+                path.write_text(str(value))
+        notes["clusters"] = sorted({*notes["clusters"], name})
+        write_file(_NOTES, json.dumps(notes))
+
+
+def release_settings(name: str) -> None:
+    """Puts the settings back when nobody holds them any more."""
+    if not _NOTES.exists():
+        return
+    with exclusive(_NOTES_LOCK):
+        notes = _read_notes()
+        notes["clusters"] = [other for other in notes["clusters"] if other != name]
+        if notes["clusters"]:
+            write_file(_NOTES, json.dumps(notes))
+            return
+        for path, old in notes["old"].items():
+            with contextlib.suppress(OSError):
+                Path(path).write_text(old)
+        _NOTES.unlink(missing_ok=True)
+        _NOTES_LOCK.unlink(missing_ok=True)
+
+
+def _read_notes() -> dict[str, Any]:
+    try:
+        notes = json.loads(_NOTES.read_text())
+    except (OSError, ValueError):
+        notes = {}
+    return {"old": notes.get("old", {}), "clusters": notes.get("clusters", [])}
+
+
+def _ip(*arguments: str) -> None:
+    done = subprocess.run([programs.ip(), *arguments], check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        raise HcpError(
+            f"The machine refused a change of its network: ip {' '.join(arguments)}", cause=done.stderr.strip()
+        )

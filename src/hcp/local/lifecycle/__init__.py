@@ -1,0 +1,1 @@
+"""Bringing an embedded cluster up and taking it down."""

@@ -1,0 +1,32 @@
+"""Taking back what the end of the namespaces does not take back by itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from hcp.errors import HcpError
+from hcp.local.host import machine
+from hcp.local.node import cgroups
+from hcp.local.state.layout import Layout
+from hcp.local.state.spec import Spec
+
+
+def clean_machine(layout: Layout, spec: Spec) -> None:
+    """Link, route, rules, kernel settings, cgroups. Must run after the supervisor ended."""
+    machine.disconnect(spec, remembered_tools(layout))
+    cgroups.remove(spec.node_name)
+    if left := cgroups.left(spec.node_name):
+        raise HcpError(
+            f"Some cgroups of cluster '{spec.name}' could not be removed",
+            cause=", ".join(str(path) for path in left),
+            hint="A process that cannot be killed holds them; try again in a moment.",
+        )
+
+
+def remembered_tools(layout: Layout) -> list[Path]:
+    """Folders with the node's own tools, as they were when it was started."""
+    try:
+        lines = (layout.run / "tools").read_text().splitlines()
+    except OSError:
+        return []
+    return [Path(line) for line in lines]

@@ -1,0 +1,26 @@
+"""What `up` says at its end."""
+
+from __future__ import annotations
+
+from hcp.local.lifecycle.up import Outcome
+
+
+def summary(outcome: Outcome) -> str:
+    spec = outcome.spec
+    name = "" if spec.name == "default" else f" --name {spec.name}"
+    if not outcome.changed:
+        return f"Cluster '{spec.name}' (profile {spec.profile}) is up at {spec.server}; nothing had to be done."
+    total = sum(outcome.seconds.values())
+    lines = [f"Cluster '{spec.name}' (profile {spec.profile}) is up at {spec.server} after {total:.0f} s."]
+    if spec.has_node:
+        plan = spec.addresses
+        lines += [
+            f"  Pods {plan.pods}, Services {plan.services}, LoadBalancer addresses {plan.load_balancers}",
+            f"  Routes are answered at *.{plan.apps_domain} ({plan.router})",
+        ]
+    lines += [
+        f"  Use it:   hcp local kubeconfig{name} > {spec.name}.kubeconfig",
+        f"  Look:     hcp local status{name}",
+        f"  Stop:     hcp local down{name}   (--purge removes its data too)",
+    ]
+    return "\n".join(lines)

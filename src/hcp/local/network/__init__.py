@@ -1,0 +1,1 @@
+"""Addresses, ports, packet rules and load balancer addresses of an embedded cluster."""

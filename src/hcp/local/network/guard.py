@@ -1,0 +1,73 @@
+"""Packet rules of an embedded cluster: in the node's own network namespace, and on the machine for its link.
+
+Pods share no wire: each has a link of its own to the node (CNI plugin ptp), so an ARP answer or an IPv6 link-local
+packet of a pod reaches the node and nobody else. What is left to check here is the address a packet comes from, and
+what of the node and of the machine a pod may speak to. NetworkPolicies stay what they are: kube-router enforces them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hcp.local.network.addresses import ALL_NODES, REGISTRY_PORT, Addresses
+
+NODE_TABLE = "hcp_node"
+
+
+def node_rules(plan: Addresses) -> str:
+    """For the node's namespace: only own source addresses, nothing but the registry on its address, one masquerade."""
+    return f"""\
+table inet {NODE_TABLE}
+delete table inet {NODE_TABLE}
+table inet {NODE_TABLE} {{
+  chain sources {{
+    type filter hook prerouting priority raw; policy accept;
+    # A pod sends from the address that leads back to its link, or not at all.
+    iifname != {{ "lo", "eth0" }} fib saddr . iif oif missing drop
+    iifname != {{ "lo", "eth0" }} meta nfproto ipv6 drop
+  }}
+  chain services {{
+    type filter hook input priority filter; policy accept;
+    iifname "lo" accept
+    ip daddr {plan.registry} tcp dport {REGISTRY_PORT} accept
+    # Addresses of Services are translated before; what still has one belongs to no Service, and without this rule
+    # every process that listens on all addresses would answer there.
+    ip daddr {{ {plan.registry}, {plan.load_balancers} }} meta l4proto tcp reject with tcp reset
+    ip daddr {{ {plan.registry}, {plan.load_balancers} }} reject
+  }}
+  chain outwards {{
+    type nat hook postrouting priority srcnat; policy accept;
+    ip saddr {plan.pods} oifname "eth0" masquerade
+  }}
+}}
+"""
+
+
+def machine_rules(table: str, plan: Addresses, resolvers: Sequence[str]) -> str:
+    """For the machine: nodes reach the world under its address, and of the machine itself only its resolvers.
+
+    Between clusters addresses stay as they are. Answers to what the machine asked come back, of course.
+    """
+    asked = (
+        f"    ip daddr {{ {', '.join(resolvers)} }} meta l4proto {{ tcp, udp }} th dport 53 accept\n"
+        if resolvers
+        else ""
+    )
+    return f"""\
+table ip {table}
+delete table ip {table}
+table ip {table} {{
+  chain postrouting {{
+    type nat hook postrouting priority srcnat; policy accept;
+    ip saddr {plan.link_range} ip daddr != {ALL_NODES} masquerade
+  }}
+  chain own {{
+    type filter hook input priority filter; policy accept;
+    iifname != "{plan.link}" accept
+    ct state established,related accept
+    ip protocol icmp accept
+{asked}    meta l4proto tcp reject with tcp reset
+    reject
+  }}
+}}
+"""

@@ -1,0 +1,98 @@
+"""`python -m hcp.local.node.inside STATE_FOLDER`: makes the namespaces and becomes the supervisor in them.
+
+Started by `up`, which holds two pipes: on one we tell the pid of the new process 1, on the other we wait until the
+network link is in place. When `up` dies in between, the pipe closes and nothing stays.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+from hcp.local.node import mounts, syscalls
+from hcp.local.state.layout import Layout
+
+_SYSCTLS = {
+    "net/ipv4/ip_forward": "1",
+    "net/ipv4/conf/all/rp_filter": "0",
+    "net/ipv4/conf/default/rp_filter": "0",
+    # A machine in a pod takes the whole pod network for its own wire: the node answers for the others, at once.
+    "net/ipv4/conf/default/proxy_arp": "1",
+    "net/ipv4/neigh/default/proxy_delay": "0",
+    "net/ipv4/conf/all/send_redirects": "0",
+    "net/ipv4/conf/default/send_redirects": "0",
+    "net/ipv4/conf/all/accept_redirects": "0",
+    "net/ipv4/conf/default/accept_redirects": "0",
+    "net/ipv4/conf/all/route_localnet": "1",
+    "net/ipv4/ip_unprivileged_port_start": "0",
+    "net/bridge/bridge-nf-call-iptables": "1",
+    "net/ipv6/conf/all/disable_ipv6": "1",
+    "net/netfilter/nf_conntrack_tcp_be_liberal": "1",
+}
+
+
+def main() -> None:
+    os.umask(0o022)
+    layout = Layout(Path(sys.argv[1]))
+    tell, wait = int(sys.argv[2]), int(sys.argv[3])
+    facts = json.loads((layout.run / "inside.json").read_text())
+    syscalls.unshare(
+        syscalls.CLONE_NEWNS
+        | syscalls.CLONE_NEWPID
+        | syscalls.CLONE_NEWNET
+        | syscalls.CLONE_NEWUTS
+        | syscalls.CLONE_NEWIPC
+    )
+    child = os.fork()
+    if child:
+        os.write(tell, f"{child}\n".encode())
+        os._exit(0)
+    os.close(tell)
+    if os.read(wait, 1) != b"1":
+        os._exit(1)
+    os.close(wait)
+    syscalls.set_hostname(facts["hostname"])
+    mounts.build(layout, [Path(path) for path in facts["keep"]], kvm=facts["kvm"])
+    os.environ.update(facts["env"])
+    _network(facts)
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))  # a terminal's 1024 files are too few for a node
+    os.chdir("/")
+    os.umask(0o022)
+    os.execve(facts["argv"][0], facts["argv"], os.environ)  # noqa: S606
+
+
+def _network(facts: dict[str, str]) -> None:
+    _ip(facts, "link", "set", "lo", "up")
+    _ip(facts, "address", "add", f"{facts['node']}/24", "dev", "eth0")
+    _ip(facts, "link", "set", "eth0", "up")
+    _ip(facts, "route", "add", "default", "via", facts["gateway"])
+    # Whatever of the range no Service has is ours: a closed port then says so at once instead of nothing.
+    _ip(facts, "route", "add", "local", facts["loadBalancers"], "dev", "lo")
+    _ip(facts, "address", "add", f"{facts['registry']}/32", "dev", "lo")
+    # Each pod has a route of its own; whatever nobody has is refused here instead of being sent to the world.
+    _ip(facts, "route", "add", "unreachable", facts["pods"])
+    for name, value in _SYSCTLS.items():
+        path = Path("/proc/sys") / name
+        if path.exists():
+            path.write_text(value)
+    _run(["nft", "-f", "-"], facts["rules"])
+
+
+def _ip(facts: dict[str, str], *arguments: str) -> None:
+    _run([facts["ip"], *arguments])
+
+
+def _run(argv: list[str], given: str = "") -> None:
+    done = subprocess.run(argv, input=given, check=False, capture_output=True, text=True)
+    if done.returncode != 0:
+        print(f"{' '.join(argv)}: {done.stderr.strip()}", file=sys.stderr, flush=True)
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()

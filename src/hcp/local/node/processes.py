@@ -1,0 +1,109 @@
+"""The processes of the node, and the configuration files they read."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import yaml
+
+from hcp.local.host.machine import outside_mtu
+from hcp.local.network.addresses import REGISTRY
+from hcp.local.node import files as node_files
+from hcp.local.state.layout import Layout
+from hcp.local.state.spec import Spec, write_file
+from hcp.local.supervisor.processes import Probe, Process
+
+_CAP_SYS_RESOURCE = 24
+
+
+def write_configuration(
+    spec: Spec, layout: Layout, binaries: Mapping[str, Path], pause: str, *, may_lower_oom_score: bool
+) -> None:
+    """Every file the node's processes read."""
+    etc = layout.etc
+    runtime = node_files.containerd(
+        layout, binaries["runc"], binaries["ptp"].parent, pause, keep_oom_score=not may_lower_oom_score
+    )
+    documents = {
+        "kubelet.yaml": node_files.kubelet(spec, layout),
+        "kube-proxy.yaml": node_files.kube_proxy(spec, layout),
+        "registry.yaml": node_files.registry(layout, spec.addresses.registry),
+        "registry-push.yaml": node_files.registry(layout, "", writable=layout.push_socket.name),
+    }
+    write_file(etc / "containerd.toml", runtime)
+    write_file(etc / "cni" / "10-hcp.conflist", node_files.cni(spec, outside_mtu()))
+    write_file(etc / "certs.d" / REGISTRY / "hosts.toml", node_files.registry_hosts(layout))
+    for name, document in documents.items():
+        write_file(etc / name, yaml.safe_dump(document, sort_keys=False))
+
+
+def may_lower_oom_score() -> bool:
+    """Whether this root has CAP_SYS_RESOURCE; without it no container may get a better OOM score than its parent."""
+    for line in Path("/proc/self/status").read_text().splitlines():
+        if line.startswith("CapEff:"):
+            return bool(int(line.split()[1], 16) >> _CAP_SYS_RESOURCE & 1)
+    return True
+
+
+def node(spec: Spec, layout: Layout, binaries: Mapping[str, Path], versions: Mapping[str, str]) -> list[Process]:
+    """containerd, kubelet, kube-proxy, the registry and the controller that hands out LoadBalancer addresses."""
+    etc, pki, plan = layout.etc, layout.pki, spec.addresses
+    containerd = Process(
+        "containerd",
+        [str(binaries["containerd"]), "--config", str(etc / "containerd.toml"), "--log-level", "warn"],
+        probe=Probe(socket=node_files.CONTAINERD_SOCKET),
+        version=versions.get("containerd", ""),
+    )
+    kubelet = Process(
+        "kubelet",
+        [
+            str(binaries["kubelet"]),
+            f"--config={etc / 'kubelet.yaml'}",
+            f"--kubeconfig={layout.kubeconfig_of('kubelet')}",
+            f"--hostname-override={spec.node_name}",
+            f"--node-ip={plan.node}",
+            "--root-dir=/var/lib/kubelet",
+            # Statistics of every cgroup each ten seconds by default: a fifth of its work with two hundred pods.
+            "--housekeeping-interval=30s",
+        ],
+        after=["kube-apiserver", "containerd"],
+        probe=Probe(url="http://127.0.0.1:10248/healthz"),
+        version=versions.get("kubelet", ""),
+    )
+    proxy = Process(
+        "kube-proxy",
+        [str(binaries["kube-proxy"]), f"--config={etc / 'kube-proxy.yaml'}", "--v=1"],
+        after=["kube-apiserver"],
+        probe=Probe(url="http://127.0.0.1:10256/livez"),
+        version=versions.get("kube-proxy", ""),
+    )
+    pull = Process(
+        "registry",
+        [str(binaries["registry"]), "serve", str(etc / "registry.yaml")],
+        env={"OTEL_TRACES_EXPORTER": "none"},
+        probe=Probe(url=f"https://{plan.registry}:{REGISTRY.rpartition(':')[2]}/v2/", ca=str(pki / "registry-ca.crt")),
+        version=versions.get("registry", ""),
+    )
+    push = Process(
+        "registry-push",
+        [str(binaries["registry"]), "serve", str(etc / "registry-push.yaml")],
+        env={"OTEL_TRACES_EXPORTER": "none"},
+        probe=Probe(socket=layout.push_socket.name),
+        version=versions.get("registry", ""),
+    )
+    balancer = Process(
+        "load-balancer",
+        [
+            sys.executable,
+            "-m",
+            "hcp.local.network.loadbalancer",
+            str(layout.kubeconfig_of("load-balancer")),
+            plan.load_balancers,
+            plan.router,
+        ],
+        after=["kube-apiserver"],
+        version="hcp",
+    )
+    return [containerd, pull, push, kubelet, proxy, balancer]

@@ -1,0 +1,86 @@
+"""Which payload components a profile is made of, and where their binaries are."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hcp.local.state.spec import Spec
+
+if TYPE_CHECKING:
+    from hcp.payload import Progress
+
+KUBERNETES = "kubernetes-1.36"
+API = ("etcd", KUBERNETES)
+NODE = ("containerd", "runc", "cni-plugins", "registry", "node-tools")
+IMAGES = (
+    "image-pause",
+    "image-kube-router",
+    "image-coredns",
+    "image-local-path-provisioner",
+    "image-local-path-helper",
+    "image-router",
+)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Finished artifacts of the components a cluster runs, and their versions."""
+
+    paths: Mapping[str, Path]
+    versions: Mapping[str, str]
+
+    def binaries(self) -> dict[str, Path]:
+        """Every binary by its own name."""
+        return {entry.name: entry for path in self.paths.values() for entry in _binaries(path)}
+
+    def binary_versions(self) -> dict[str, str]:
+        return {
+            entry.name: self.versions.get(component, "")
+            for component, path in self.paths.items()
+            for entry in _binaries(path)
+        }
+
+    def tools(self) -> list[Path]:
+        """Artifacts whose `bin` and `lib` the node's processes need to find."""
+        return [path for name, path in self.paths.items() if not name.startswith("image-")]
+
+
+def _binaries(path: Path) -> list[Path]:
+    if (path / "image").is_dir():
+        return []
+    folder = path / "bin" if (path / "bin").is_dir() else path
+    return [entry for entry in folder.iterdir() if entry.is_file() and os.access(entry, os.X_OK)]
+
+
+def process_components(spec: Spec) -> tuple[str, ...]:
+    """What has to be there before the first process starts."""
+    return (*API, *NODE, "image-pause") if spec.has_node else API
+
+
+def gather(spec: Spec, progress: Progress, *, from_dir: Path | None = None, build: bool = False) -> Parts:
+    """Makes sure that the processes' binaries are there; builds what is missing."""
+    given = os.environ.get("HCP_TEST_BIN")
+    if not spec.has_node and given and (Path(given) / "kube-apiserver").is_file():
+        # For trying a build of Kubernetes that is not a payload (yet).
+        return Parts({"given": Path(given)}, {})
+    return ensure(process_components(spec), progress, from_dir=from_dir, build=build)
+
+
+def ensure(names: Iterable[str], progress: Progress, *, from_dir: Path | None = None, build: bool = False) -> Parts:
+    from hcp import payload
+    from hcp.payload.registry import default_registry
+
+    paths = payload.ensure(names, progress=progress, from_dir=from_dir, build=build)
+    registry = default_registry()
+    return Parts(paths, {name: registry.get(name).version for name in paths})
+
+
+def version(component: str) -> str:
+    """The pinned version of a component, without building anything."""
+    from hcp.payload.registry import default_registry
+
+    return default_registry().get(component).version

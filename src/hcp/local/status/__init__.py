@@ -1,0 +1,1 @@
+"""What can be asked about embedded clusters: status, logs, list, kubeconfig."""
