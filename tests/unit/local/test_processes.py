@@ -8,6 +8,7 @@ import pytest
 
 from hcp.local.controlplane import certs
 from hcp.local.controlplane.processes import control_plane
+from hcp.local.host.resolvers import machine_nameservers
 from hcp.local.node import files as node_files
 from hcp.local.node.processes import node
 from hcp.local.state.layout import Layout
@@ -96,7 +97,7 @@ def test_resolvers_on_the_loopback_are_not_for_pods(monkeypatch: pytest.MonkeyPa
         "/run/systemd/resolve/resolv.conf": "# made by resolved\nnameserver 9.9.9.9\nnameserver fd00::1\n",
     }
     monkeypatch.setattr(Path, "read_text", lambda path: files[str(path)])
-    assert node_files.machine_nameservers() == ["9.9.9.9"]
+    assert machine_nameservers() == ["9.9.9.9"]
 
 
 def test_order_sheet_round_trip() -> None:

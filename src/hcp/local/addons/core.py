@@ -10,7 +10,7 @@ from hcp.local.addons import base, config, dns, policy, router, storage, waiting
 from hcp.local.addons.applying import apply_all, digest_of
 from hcp.local.addons.context import Context
 from hcp.local.addons.images import push, references
-from hcp.local.node.files import machine_nameservers
+from hcp.local.host.resolvers import machine_nameservers
 from hcp.local.state import parts
 
 

@@ -1,6 +1,6 @@
 """Small configuration files of the node: names, resolver, CNI, containerd, kubelet, kube-proxy, registry.
 
-Pure text from a spec; no file is read or written here except the machine's resolver settings.
+Pure: a spec in, text out; no file is read or written here.
 """
 
 from __future__ import annotations
@@ -15,20 +15,6 @@ from hcp.local.state.spec import Spec
 
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 MAX_PODS = 500
-
-
-def machine_nameservers() -> list[str]:
-    """Resolvers that can also be reached from another network namespace: not the ones on the loopback."""
-    for path in (Path("/etc/resolv.conf"), Path("/run/systemd/resolve/resolv.conf")):
-        try:
-            lines = path.read_text().splitlines()
-        except OSError:
-            continue
-        found = [line.split()[1] for line in lines if line.startswith("nameserver ") and len(line.split()) > 1]
-        usable = [server for server in found if not server.startswith("127.") and ":" not in server]
-        if usable:
-            return usable[:3]
-    return []
 
 
 def node_etc(spec: Spec, nameservers: list[str]) -> dict[str, str]:

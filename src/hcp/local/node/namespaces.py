@@ -13,9 +13,10 @@ from pathlib import Path
 from hcp.errors import HcpError
 from hcp.local.host import machine, programs
 from hcp.local.host.checks import kvm
+from hcp.local.host.resolvers import machine_nameservers
 from hcp.local.network.guard import node_rules
 from hcp.local.node import cgroups, launch
-from hcp.local.node.files import machine_nameservers, node_etc
+from hcp.local.node.files import node_etc
 from hcp.local.state.layout import Layout
 from hcp.local.state.spec import Spec, write_file
 
