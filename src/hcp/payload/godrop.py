@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -50,7 +52,7 @@ def drop_modules(store: Store) -> bool:
         return False
     with store.lock("go-modules", wait=False) as alone:
         if alone:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove_later(store, folder)
         return alone
 
 
@@ -61,5 +63,23 @@ def drop_compiled(store: Store, above: int = 0) -> bool:
         return False
     with store.lock("go-compiling", wait=False) as alone:
         if alone:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove_later(store, folder)
         return alone
+
+
+def _remove_later(store: Store, folder: Path) -> None:
+    """Gone at once for everybody, but the disk needs minutes for so many files: nobody waits for that.
+
+    What a stopped machine leaves of it lies with the unfinished builds, where `hcp payload clean` finds it.
+    """
+    aside = store.root / "work" / f"dropped-{uuid.uuid4().hex[:8]}"
+    aside.parent.mkdir(parents=True, exist_ok=True)
+    folder.rename(aside)
+    nothing = subprocess.DEVNULL
+    subprocess.Popen(
+        ["nice", "-n", "19", "rm", "-rf", str(aside)],
+        stdin=nothing,
+        stdout=nothing,
+        stderr=nothing,
+        start_new_session=True,
+    )
