@@ -19,3 +19,9 @@ class HcpError(Exception):
 
     def __str__(self) -> str:
         return self.sentence if self.cause is None else f"{self.sentence}: {self.cause}"
+
+
+def sentence(exc: Exception) -> str:
+    """An error as a condition says it: what, why, and what to do."""
+    hint = getattr(exc, "hint", None)
+    return f"{exc}. {hint}" if hint else str(exc)

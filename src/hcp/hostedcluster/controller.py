@@ -9,10 +9,11 @@ from hcp.api import names
 from hcp.hostedcluster.cache import LABELLED, Cache
 from hcp.hostedcluster.etcd_care import EtcdCare
 from hcp.hostedcluster.hosted_api import HostedApi
-from hcp.hostedcluster.phase_observe import IGNITION
-from hcp.hostedcluster.reconcile import Reconciler
+from hcp.hostedcluster.phases.observe import IGNITION
+from hcp.hostedcluster.reconcile import HostedClusterKind
 from hcp.hostedcluster.registries import Registries
 from hcp.hostedcluster.releases import Releases
+from hcp.hostedcluster.scope import Tools
 from hcp.hostedcluster.strangers import Strangers
 from hcp.hostedcluster.turns import Turns
 from hcp.kube import resources as k
@@ -21,6 +22,7 @@ from hcp.release import Release
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.controller import Controller, namespace_of
 from hcp.runtime.informer import Informer
+from hcp.runtime.reconcile import Reconciler
 from hcp.runtime.store import key_of
 
 Object = dict[str, Any]
@@ -52,8 +54,9 @@ class HostedClusters:
             per_group=PER_NAMESPACE,
         )
         self._strangers = Strangers(ctx.client, self._changed)
-        shared = (self._api, self._care, Turns(self._changed), self._strangers)
-        self._reconciler = Reconciler(ctx, self.cache, self._releases, *shared)
+        line = Turns(self._changed)
+        tools = Tools(ctx, self.cache, self._releases, self._api, self._care, line, self._strangers)
+        self._reconciler = Reconciler(HostedClusterKind(tools))
         self._followed: set[str] = set()
 
     def wire(self) -> list[Controller]:

@@ -29,6 +29,7 @@ from hcp.kubevirt import leftovers, orphans
 from hcp.runtime import durations, ownership
 from hcp.runtime.conditions import get_condition, set_condition
 from hcp.runtime.controller import Result
+from hcp.runtime.reconcile import write_status
 
 log = logging.getLogger(__name__)
 Object = dict[str, Any]
@@ -67,10 +68,10 @@ async def delete(
         log.info("deleting", extra={"key": f"{ns}/{name}", "waiting_for": waiting})
         reason = c.CLEANUP_TIMED_OUT if behind else c.WAITING_FOR_AVAILABLE
         message = f"Waiting until {waiting} is gone" + (f". {behind}" if behind else "")
-        await _tell(client, cluster, reason, message, now)
+        await _tell(cache, cluster, reason, message, now)
         return Result(CHECK_AGAIN)
     await _user_secrets(client, cache, ns, hosted, infra_id)
-    if (rest := await _grace(client, cluster, now)) > 0:
+    if (rest := await _grace(cache, cluster, now)) > 0:
         return Result(rest)
     await _release(client, cluster)
     return None
@@ -157,7 +158,7 @@ async def _user_secrets(client: Client, cache: Cache, ns: str, hosted: str, infr
         await client.delete(SECRETS, name, ns, missing_ok=True)
 
 
-async def _grace(client: Client, cluster: Object, now: dt.datetime) -> float:
+async def _grace(cache: Cache, cluster: Object, now: dt.datetime) -> float:
     """Seconds to wait yet, by annotation destroy-grace-period, counted from the moment all else was gone."""
     text = (cluster["metadata"].get("annotations") or {}).get(names.ANNOTATION_DESTROY_GRACE, "")
     seconds = durations.parse(text) or 0.0
@@ -165,13 +166,13 @@ async def _grace(client: Client, cluster: Object, now: dt.datetime) -> float:
         return 0.0
     have = get_condition((cluster.get("status") or {}).get("conditions"), c.HOSTED_CLUSTER_DESTROYED)
     if have is None or have.get("reason") != c.WAITING_FOR_GRACE_PERIOD:
-        await _tell(client, cluster, c.WAITING_FOR_GRACE_PERIOD, f"Waiting {text} before the object goes", now)
+        await _tell(cache, cluster, c.WAITING_FOR_GRACE_PERIOD, f"Waiting {text} before the object goes", now)
         return seconds
     since = dt.datetime.fromisoformat(str(have["lastTransitionTime"]))
     return max((since + dt.timedelta(seconds=seconds) - now).total_seconds(), 0.0)
 
 
-async def _tell(client: Client, cluster: Object, reason: str, message: str, now: dt.datetime) -> None:
+async def _tell(cache: Cache, cluster: Object, reason: str, message: str, now: dt.datetime) -> None:
     """HostedClusterDestroyed says what deletion waits for; written only when that changes."""
     known = (cluster.get("status") or {}).get("conditions")
     have = get_condition(known, c.HOSTED_CLUSTER_DESTROYED)
@@ -183,17 +184,8 @@ async def _tell(client: Client, cluster: Object, reason: str, message: str, now:
     stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
     generation = int(cluster["metadata"].get("generation") or 0)
     conditions = set_condition(known, c.HOSTED_CLUSTER_DESTROYED, False, reason, message, generation, at=stamp)
-    meta = cluster["metadata"]
-    try:
-        await client.patch(
-            HOSTEDCLUSTERS,
-            meta["name"],
-            meta["namespace"],
-            {"status": {"conditions": conditions}},
-            subresource="status",
-        )
-    except NotFound:
-        return
+    status = {**(cluster.get("status") or {}), "conditions": conditions}
+    await write_status(cache.informer(HOSTEDCLUSTERS), cluster, status)
 
 
 async def _release(client: Client, cluster: Mapping[str, Any]) -> None:

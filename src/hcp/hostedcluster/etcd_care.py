@@ -10,7 +10,7 @@ import asyncio
 import datetime as dt
 import logging
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,17 +21,15 @@ from hcp.controlplane.params import Params
 from hcp.errors import HcpError
 from hcp.etcd import care
 from hcp.etcd.client import Etcd, Identity, Member
-from hcp.hostedcluster.scope import Scope
-from hcp.hostedcluster.status import quorum
 from hcp.runtime import metrics, schedule
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.controller import Controller, Result
+from hcp.runtime.workloads import quorum
 
 log = logging.getLogger(__name__)
 LOOK, LOOK_FULL = 60.0, 15.0
 PATIENCE = 120.0
 NEVER = "Never"
-CLIENT_SECRET = ("Secret", "etcd-client-tls")
 Where = Callable[[Params, int | None], str]
 
 SIZE = metrics.Gauge("hcp_etcd_database_bytes", "File size of the fullest etcd member.", ["namespace", "name"])
@@ -106,17 +104,18 @@ class EtcdCare:
             for gauge in (SIZE, USED, QUOTA):
                 gauge.remove(namespace=namespace, name=name)
 
-    def update(self, scope: Scope) -> None:
+    def update(
+        self, p: Params, cluster: dict[str, Any], client: dict[str, Any] | None, workload: Mapping[str, Any] | None
+    ) -> None:
         """Take over what a pass knows; the first look follows when the members are up."""
-        client = scope.made.get(CLIENT_SECRET)
-        if not self._reachable or client is None or not quorum(scope.seen.etcd):
+        if not self._reachable or client is None or not quorum(workload):
             return
-        key, data = scope.params.key, secret_data(client)
+        key, data = p.key, secret_data(client)
         identity = Identity(data["ca.crt"], data["etcd-client.crt"], data["etcd-client.key"])
-        wanted, before = Wanted(scope.params, identity, scope.cluster), self._wanted.get(key)
+        wanted, before = Wanted(p, identity, cluster), self._wanted.get(key)
         self._wanted[key] = wanted
         state = self.state(key)
-        plan, _ = plan_of(scope.params)
+        plan, _ = plan_of(p)
         if plan != state.plan or state.due is None:
             state.plan, state.due = plan, plan.after(dt.datetime.now(dt.UTC)) if plan else None
         if not wanted.same(before):

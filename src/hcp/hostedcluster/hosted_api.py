@@ -14,23 +14,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hcp.controlplane import certs, rotation
-from hcp.controlplane.meta import digest, secret_data
+from hcp.controlplane.meta import digest
 from hcp.errors import HcpError
 from hcp.guest import manifests, node_trust
 from hcp.guest import observe as guest_observe
 from hcp.guest.objects import SYSTEM, GuestParams
-from hcp.guest.own_network import own_network
 from hcp.guest.rewrite import rewrite_encrypted
 from hcp.hostedcluster.observed import GuestState
-from hcp.hostedcluster.scope import Scope
 from hcp.kube import Client
 from hcp.kube.errors import NotFound
 from hcp.kube.resources import CONFIGMAPS, DAEMONSETS, SERVICEACCOUNTS
 from hcp.runtime.apply import apply_if_changed
 from hcp.runtime.context import PUBLISHED_KUBECONFIG, Guests, OperatorContext
 from hcp.runtime.controller import Controller, Result, namespace_of
-from hcp.runtime.workloads import serving
 
 log = logging.getLogger(__name__)
 # How often drift inside a guest is looked for, and its nodes are counted when nothing else asks.
@@ -98,20 +94,11 @@ class HostedApi:
         self._states.pop(key, None)
         self._wanted.pop(key, None)
 
-    def update(self, scope: Scope) -> None:
+    def update(self, key: str, wanted: Wanted) -> None:
         """Take over what a pass knows; work starts when that changed something for the guest."""
-        key, p = scope.params.key, scope.params
-        kubeconfigs = {
-            name: scope.made[("Secret", name)]
-            for name in (PUBLISHED_KUBECONFIG, self._ctx.guests.secret_name)
-            if ("Secret", name) in scope.made
-        }
-        answers = serving(scope.seen.deployments.get("kube-apiserver"))
-        wanted = Wanted(p.namespace, _guest_params(scope), kubeconfigs, answers, scope.seen.rewrite)
-        before = self._wanted.get(key)
-        if before is None or before != wanted:
+        if self._wanted.get(key) != wanted:
             self._wanted[key] = wanted
-            if not answers:
+            if not wanted.serving:
                 # Whatever was known is not true any more; this is known at once, without asking.
                 state = self.state(key)
                 state.health, state.guest, state.applied = None, None, ""
@@ -231,23 +218,3 @@ async def _apply_all(client: Client, objects: list[dict[str, Any]]) -> None:
             await apply_if_changed(client, None, obj)
 
     await asyncio.gather(*(one(o) for o in objects))
-
-
-def _guest_params(scope: Scope) -> GuestParams | None:
-    agent = scope.made.get(("Secret", "konnectivity-agent"))
-    if agent is None or scope.release is None or not scope.seen.release.usable:
-        return None
-    data, root = secret_data(agent), scope.authorities["root-ca"]
-    return GuestParams(
-        scope.params,
-        scope.params.images,
-        own_network(scope.spec),
-        scope.spec.get("infrastructureAvailabilityPolicy") == "HighlyAvailable",
-        data["ca.crt"],
-        data["tls.crt"],
-        data["tls.key"],
-        root.trusted,
-        root.touched,
-        rotation.on_nodes(scope.authorities),
-        rotation.joined(scope.authorities, certs.KUBELET_CLIENT_CAS),
-    )

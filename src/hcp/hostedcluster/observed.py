@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +13,7 @@ from hcp.controlplane.params import Endpoint
 NOT_LOOKED_AT = ("Unknown", c.STATUS_UNKNOWN, "Known as soon as the hosted API answers")
 
 
-@dataclass
+@dataclass(frozen=True)
 class ReleaseState:
     """How reading the release went."""
 
@@ -30,7 +30,7 @@ class ReleaseState:
         return bool(self.version) and not self.problem and not self.missing
 
 
-@dataclass
+@dataclass(frozen=True)
 class GuestState:
     """What is true inside the hosted cluster."""
 
@@ -44,24 +44,24 @@ class GuestState:
     control_plane: tuple[str, str, str] = NOT_LOOKED_AT
 
 
-@dataclass
+@dataclass(frozen=True)
 class Observed:
     """The facts that `status.compute` turns into conditions."""
 
     pause: Pause = field(default_factory=Pause)
-    config_problems: list[str] = field(default_factory=list)
+    config_problems: Sequence[str] = ()
     config_reason: str = ""
-    unsupported: list[str] = field(default_factory=list)
-    unacted: list[str] = field(default_factory=list)
-    partly_acted: list[str] = field(default_factory=list)
+    unsupported: Sequence[str] = ()
+    unacted: Sequence[str] = ()
+    partly_acted: Sequence[str] = ()
     release: ReleaseState = field(default_factory=ReleaseState)
     api_endpoint: Endpoint | None = None
-    waiting_for: list[str] = field(default_factory=list)
+    waiting_for: Sequence[str] = ()
     etcd: Mapping[str, Any] | None = None
     etcd_problem: str = ""
     # None: not asked yet; "": takes writes; else why it does not.
     etcd_full: str | None = None
-    deployments: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    deployments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     wanted_deployments: tuple[str, ...] = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
     # None: not asked yet; "": answers; else what went wrong.
     api_health: str | None = None
@@ -81,7 +81,7 @@ class Observed:
     guest: GuestState | None = None
     own_network: bool = True
     not_migratable: tuple[str, ...] = ()
-    errors: dict[str, str] = field(default_factory=dict)
+    errors: Mapping[str, str] = field(default_factory=dict)
     # Set once anybody has asked for other certificates.
     certificates: tuple[bool, str, str] | None = None
     kubeconfig: str = ""

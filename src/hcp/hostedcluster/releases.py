@@ -10,7 +10,7 @@ from typing import Any
 
 from hcp.api import conditions as c
 from hcp.api import names
-from hcp.errors import HcpError
+from hcp.errors import HcpError, sentence
 from hcp.hostedcluster.cache import Cache
 from hcp.hostedcluster.observed import ReleaseState
 from hcp.hostedcluster.reading import Readings
@@ -19,7 +19,7 @@ from hcp.kube.resources import CONFIGMAPS, ICSP, IDMS, IMAGE_CONFIGS, ITMS, SECR
 from hcp.oci import RegistryPool
 from hcp.oci import mirrors as oci_mirrors
 from hcp.oci.trust import from_config_map
-from hcp.release import Release, ReleaseError, read
+from hcp.release import Release, read
 from hcp.runtime.store import key_of
 
 NEEDED = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler")
@@ -52,21 +52,15 @@ class Releases:
     ) -> tuple[Release | None, ReleaseState]:
         """The release, and what to say about it."""
         wanted = image or (cluster["spec"].get("controlPlaneRelease") or cluster["spec"]["release"])["image"]
-        state = ReleaseState(image=wanted)
         try:
             release = await self._read(cluster, wanted)
         except MissingInput as exc:
-            state.reason, state.problem = c.SECRET_NOT_FOUND, sentence(exc)
-            return None, state
-        except ReleaseError as exc:
-            state.reason, state.problem = c.INVALID_IMAGE, sentence(exc)
-            return None, state
+            return None, ReleaseState(image=wanted, reason=c.SECRET_NOT_FOUND, problem=sentence(exc))
         except HcpError as exc:
-            state.reason, state.problem = c.INVALID_IMAGE, sentence(exc)
-            return None, state
-        state.version, state.arch = release.version, ARCHES.get(release.arch, "")
-        state.missing = tuple(n for n in NEEDED if n not in release.components)
-        return release, state
+            return None, ReleaseState(image=wanted, reason=c.INVALID_IMAGE, problem=sentence(exc))
+        missing = tuple(n for n in NEEDED if n not in release.components)
+        arch = ARCHES.get(release.arch, "")
+        return release, ReleaseState(version=release.version, image=wanted, arch=arch, missing=missing)
 
     async def read_or_raise(self, cluster: Mapping[str, Any], image: str) -> Release:
         """The release, or the error that kept it from being read."""
@@ -115,9 +109,3 @@ class Releases:
             return {}
         found = await self._cache.user_object(CONFIGMAPS, name, names.CONFIG_NAMESPACE)
         return from_config_map((found or {}).get("data"))
-
-
-def sentence(exc: Exception) -> str:
-    """An error as a condition says it: what, why, and what to do."""
-    hint = getattr(exc, "hint", None)
-    return f"{exc}. {hint}" if hint else str(exc)

@@ -1,4 +1,4 @@
-"""One pass over one HostedCluster: what it knows and what it found so far."""
+"""One pass over one HostedCluster: what it was given, and what its phases have found out so far."""
 
 from __future__ import annotations
 
@@ -10,34 +10,79 @@ from typing import Any
 from hcp.controlplane.params import Params
 from hcp.controlplane.rotation import Authority
 from hcp.hostedcluster.cache import Cache
+from hcp.hostedcluster.etcd_care import EtcdCare
+from hcp.hostedcluster.hosted_api import HostedApi
 from hcp.hostedcluster.observed import Observed
 from hcp.hostedcluster.releases import Releases
+from hcp.hostedcluster.strangers import Strangers
+from hcp.hostedcluster.turns import Turns
 from hcp.release import Release
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.ownership import Claim
+from hcp.runtime.phases import Facts
 
 Object = dict[str, Any]
+# A cause outside our watches (a registry, a neighbour with the same infraID, a kind not served yet) is looked at again
+# at this pace.
+LOOK_AGAIN = 10.0
 
 
-@dataclass
-class Scope:
-    """Passed from phase to phase; `seen` becomes the status at the end."""
+@dataclass(frozen=True)
+class Tools:
+    """What all passes share."""
 
     ctx: OperatorContext
     cache: Cache
     releases: Releases
+    api: HostedApi
+    care: EtcdCare
+    line: Turns
+    strangers: Strangers
+
+    def forget(self, key: str) -> None:
+        """Nothing is looked after or read any more for this cluster."""
+        self.api.forget(key)
+        self.care.forget(key)
+        self.releases.forget(key)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Learned(Facts):
+    """What a phase of a HostedCluster found out."""
+
+    # Fields of the builders' params that are known now.
+    params: Mapping[str, Any] = field(default_factory=dict)
+    # Fields of `Observed`, for the status.
+    seen: Mapping[str, Any] = field(default_factory=dict)
+    # Objects of this pass; Secrets and ConfigMaps are kept, for the hashes of what mounts them.
+    made: tuple[Object, ...] = ()
+    release: Release | None = None
+    authorities: Mapping[str, Authority] | None = None
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Read by phases, changed by none of them: the next step gets one that has learned."""
+
+    tools: Tools
     cluster: Object
     params: Params
     now: dt.datetime
-    seen: Observed = field(default_factory=Observed)
+    seen: Observed
     # Whose the hosted namespace is, as the server said at the beginning of the pass.
-    claim: Claim = field(default_factory=lambda: Claim(None, ours=False))
+    claim: Claim
     release: Release | None = None
-    authorities: dict[str, Authority] = field(default_factory=dict)
+    authorities: Mapping[str, Authority] = field(default_factory=dict)
     # Secrets and ConfigMaps of this pass by (kind, name): what workloads mount, for their hashes.
-    made: dict[tuple[str, str], Object] = field(default_factory=dict)
-    # Seconds until time alone changes something.
-    again: float | None = None
+    made: Mapping[tuple[str, str], Object] = field(default_factory=dict)
+
+    @property
+    def ctx(self) -> OperatorContext:
+        return self.tools.ctx
+
+    @property
+    def cache(self) -> Cache:
+        return self.tools.cache
 
     @property
     def spec(self) -> Mapping[str, Any]:
@@ -48,16 +93,23 @@ class Scope:
     def namespace(self) -> str:
         return self.params.namespace
 
-    def change(self, **fields: Any) -> None:
-        """Params are frozen; a pass learns more as it goes."""
-        self.params = replace(self.params, **fields)
+    @property
+    def startable(self) -> bool:
+        """Without a complete release nothing new is started, and nothing that runs is touched."""
+        return self.release is not None and self.seen.release.usable
 
-    async def apply(self, obj: Object) -> Object:
-        """Apply, and remember Secrets and ConfigMaps."""
-        live = await self.cache.apply(obj)
-        self.remember(obj)
-        return live
+    def secrets(self) -> dict[str, Object]:
+        return {name: manifest for (kind, name), manifest in self.made.items() if kind == "Secret"}
 
-    def remember(self, obj: Object) -> None:
-        if obj["kind"] in ("Secret", "ConfigMap"):
-            self.made[(obj["kind"], obj["metadata"]["name"])] = obj
+
+def learn(scope: Scope, facts: Learned) -> Scope:
+    """The scope that knows these facts too."""
+    made = {(o["kind"], o["metadata"]["name"]): o for o in facts.made if o["kind"] in ("Secret", "ConfigMap")}
+    return replace(
+        scope,
+        params=replace(scope.params, **facts.params) if facts.params else scope.params,
+        seen=replace(scope.seen, **facts.seen) if facts.seen else scope.seen,
+        made={**scope.made, **made} if made else scope.made,
+        release=facts.release or scope.release,
+        authorities=scope.authorities if facts.authorities is None else facts.authorities,
+    )

@@ -10,7 +10,7 @@ from hcp.controlplane import encryption
 from hcp.hostedcluster import version
 from hcp.hostedcluster.observed import NOT_LOOKED_AT, Observed
 from hcp.runtime.conditions import get_condition, is_true, remove_condition, set_condition
-from hcp.runtime.workloads import rolled_out, serving
+from hcp.runtime.workloads import members, quorum, rolled_out, serving
 
 NOT_SPREAD = "ControlPlaneSpread"
 _ENCRYPTION_STEPS = {
@@ -56,13 +56,6 @@ def compute(cluster: Mapping[str, Any], seen: Observed, now: str) -> dict[str, A
     if seen.release.arch:
         status["payloadArch"] = seen.release.arch
     return status
-
-
-def patch(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> dict[str, Any] | None:
-    """The merge patch from one status to the other; None when they are equal."""
-    changed: dict[str, Any] = {k: v for k, v in after.items() if (before or {}).get(k) != v}
-    changed |= {k: None for k in before or {} if k not in after}
-    return {"status": changed} if changed else None
 
 
 def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
@@ -165,22 +158,10 @@ def _release_image(seen: Observed) -> Verdict:
     return True, c.AS_EXPECTED, "Release image is valid"
 
 
-def quorum(etcd: Mapping[str, Any] | None) -> bool:
-    """Whether enough members are ready to decide anything."""
-    ready, wanted = _members(etcd)
-    return etcd is not None and ready >= wanted // 2 + 1
-
-
-def _members(etcd: Mapping[str, Any] | None) -> tuple[int, int]:
-    found = etcd or {}
-    ready = int((found.get("status") or {}).get("readyReplicas") or 0)
-    return ready, int((found.get("spec") or {}).get("replicas") or 1)
-
-
 def _etcd(cluster: Mapping[str, Any], seen: Observed) -> Verdict:
     if seen.etcd is None:
         return False, c.STATEFULSET_NOT_FOUND, "StatefulSet etcd does not exist yet"
-    ready, wanted = _members(seen.etcd)
+    ready, wanted = members(seen.etcd)
     if quorum(seen.etcd):
         return _room(cluster, seen) or (True, c.QUORUM_AVAILABLE, f"{ready} of {wanted} members are ready")
     why = f": {seen.etcd_problem}" if seen.etcd_problem else ""

@@ -11,7 +11,7 @@ from hcp.api.pause import parse
 from hcp.errors import HcpError
 from hcp.kube.resources import NODEPOOLS
 from hcp.nodepool import unacted, validation
-from hcp.nodepool.scope import Scope
+from hcp.nodepool.scope import LOOK_AGAIN, Scope
 from hcp.nodepool.versions import Version, parse_version, release_problem, skew_problem
 from hcp.runtime import Result, Waiting
 
@@ -43,7 +43,7 @@ async def adopt(scope: Scope) -> Result | None:
 async def hosted_namespace(scope: Scope) -> Result | None:
     """Nothing is read or made in a namespace that is not, or not yet, the hosted cluster's."""
     if not scope.tools.watches.has_namespace(scope.cluster, scope.hosted):
-        raise Waiting("NoHostedNamespace", f"the hosted cluster has no namespace {scope.hosted} of its own yet")
+        raise Waiting(f"the hosted cluster has no namespace {scope.hosted} of its own yet")
     return None
 
 
@@ -117,7 +117,7 @@ async def endpoint(scope: Scope) -> Result | None:
         raise HcpError("the bootstrap server's certificate authority does not exist yet")
     scope.drop(c.IGNITION_ENDPOINT_AVAILABLE)
     if not scope.infra_id:
-        raise Waiting("WaitingForInfraID", "the hosted cluster has no infraID yet")
+        raise Waiting("the hosted cluster has no infraID yet", again=LOOK_AGAIN)
     return None
 
 

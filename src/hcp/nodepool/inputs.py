@@ -14,7 +14,7 @@ from hcp.errors import HcpError
 from hcp.ignition.apiproxy import ApiProxy
 from hcp.kube.errors import ApiError
 from hcp.kube.resources import CONFIGMAPS, SECRETS
-from hcp.nodepool.scope import ReleaseFacts, Scope
+from hcp.nodepool.scope import LOOK_AGAIN, ReleaseFacts, Scope
 from hcp.nodepool.watches import Watches
 from hcp.runtime import Waiting
 
@@ -51,7 +51,7 @@ async def hosted_inputs(scope: Scope) -> HostedInputs:
         registry_authorities=authorities,
     )
     if not found.bootstrap_kubeconfig or not found.kubelet_client_ca:
-        raise Waiting("WaitingForControlPlane", "the hosted control plane has no bootstrap kubeconfig yet")
+        raise Waiting("the hosted control plane has no bootstrap kubeconfig yet", again=LOOK_AGAIN)
     return found
 
 
@@ -70,7 +70,7 @@ def api_proxy(scope: Scope, release: ReleaseFacts) -> ApiProxy:
     server = networking.get("apiServer") or {}
     found = (scope.cluster.get("status") or {}).get("controlPlaneEndpoint") or {}
     if not found.get("host"):
-        raise Waiting("WaitingForEndpoint", "the hosted API has no published address yet")
+        raise Waiting("the hosted API has no published address yet", again=LOOK_AGAIN)
     image = scope.pool_annotations.get(ANNOTATION_HAPROXY_IMAGE) or component(release, "haproxy", "haproxy-router")
     return ApiProxy(
         advertise_address=server.get("advertiseAddress") or _default_advertise(networking),

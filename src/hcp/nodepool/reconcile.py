@@ -6,11 +6,9 @@ from hcp.api import conditions as c
 from hcp.nodepool import basics, bootstrap, placement, rollout, status
 from hcp.nodepool.deletion import delete_pool
 from hcp.nodepool.scope import Object, Scope, Tools
-from hcp.runtime import Phase, Phases, Report, Result
+from hcp.runtime import Phase, Phases, Result
 
-_WAIT = 5.0
-
-PHASES: Phases[Scope] = Phases(
+PHASES: Phases[Scope, Result] = Phases(
     "nodepool",
     [
         Phase("Adopt", basics.adopt),
@@ -31,6 +29,7 @@ PHASES: Phases[Scope] = Phases(
         ],
         Phase("Observe", status.observe, always=True),
     ],
+    learn=lambda scope, _: scope,
 )
 
 
@@ -55,20 +54,13 @@ class NodePoolReconciler:
         if cluster["metadata"].get("deletionTimestamp"):
             return None
         scope = Scope(self._tools, dict(pool), cluster)
-        report = await PHASES.run(scope, nodepool=key)
+        _, report = await PHASES.run(scope, nodepool=key)
         await status.write(scope)
         report.raise_if_failed()
-        return _result(report)
+        return None if report.again is None else Result(report.again)
 
     async def _without_cluster(self, pool: Object, name: str) -> None:
         stand_in = {"metadata": {"name": name, "namespace": pool["metadata"]["namespace"]}}
         scope = Scope(self._tools, dict(pool), stand_in)
         scope.set(c.READY, False, c.NOT_FOUND, f"the hosted cluster {name!r} does not exist in this namespace")
         await status.write(scope)
-
-
-def _result(report: Report) -> Result | None:
-    """Later, when a phase asked for it; soon, when one waits for something no watch tells us about."""
-    if any(waiting.reason.startswith("WaitingFor") for waiting in report.waiting.values()):
-        return Result(_WAIT)
-    return report.result

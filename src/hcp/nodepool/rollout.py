@@ -15,7 +15,7 @@ from hcp.kube.resources import KUBEVIRTMACHINETEMPLATES, MACHINEHEALTHCHECKS
 from hcp.nodepool.bootimage import disk_source
 from hcp.nodepool.bootstrap import CURRENT_CONFIG, CURRENT_CONFIG_VERSION
 from hcp.nodepool.machines import DeploymentInput, deployment_complete, machine_deployment, machine_health_check
-from hcp.nodepool.scope import Object, Scope
+from hcp.nodepool.scope import LOOK_AGAIN, Object, Scope
 from hcp.nodepool.secrets import user_data_name
 from hcp.nodepool.template import TemplateInput, choose_template, machine_template
 from hcp.runtime import Result, Waiting, apply_if_changed, is_true
@@ -26,7 +26,7 @@ CURRENT_TEMPLATE = f"{GROUP}/nodePoolPlatformMachineTemplate"
 async def template(scope: Scope) -> Result | None:
     """A new KubevirtMachineTemplate for every new content; existing ones are never edited."""
     if scope.image is None or scope.infra is None:
-        raise Waiting("WaitingForImage", "the boot image is not known yet")
+        raise Waiting("the boot image is not known yet", again=LOOK_AGAIN)
     annotation = scope.annotations.get(
         ANNOTATION_KUBEVIRT_TOPOLOGY_SPREAD, scope.pool_annotations.get(ANNOTATION_KUBEVIRT_TOPOLOGY_SPREAD)
     )
@@ -76,7 +76,7 @@ def _template_in_use(scope: Scope) -> str:
 async def deployment(scope: Scope) -> Result | None:
     """The MachineDeployment; when all its machines are new, the pool's current version and hashes follow."""
     if scope.config is None:
-        raise Waiting("WaitingForConfig", "the node configuration is not known yet")
+        raise Waiting("the node configuration is not known yet", again=LOOK_AGAIN)
     watches, release = scope.tools.watches, scope.known_release()
     known = watches.deployments.get(scope.name, scope.hosted)
     given = DeploymentInput(

@@ -16,6 +16,8 @@ from hcp.runtime import Waiting, set_condition
 from hcp.runtime.context import OperatorContext
 
 Object = dict[str, Any]
+# What the control plane makes on its way is looked for at this pace.
+LOOK_AGAIN = 5.0
 
 
 class ReleaseFacts(Protocol):
@@ -116,7 +118,7 @@ class Scope:
     def known_release(self) -> ReleaseFacts:
         """The release; phases that come after its own may rely on it."""
         if self.release is None:
-            raise Waiting("WaitingForRelease", "the release is not known yet")
+            raise Waiting("the release is not known yet", again=LOOK_AGAIN)
         return self.release
 
     def set(self, kind: str, status: bool | str, reason: str, message: str = "") -> None:
@@ -131,4 +133,4 @@ class Scope:
     def refuse(self, kind: str, reason: str, message: str) -> Waiting:
         """Draft a False condition; raise the result to keep later phases from acting on bad input."""
         self.set(kind, False, reason, message)
-        return Waiting(reason, message)
+        return Waiting(message)

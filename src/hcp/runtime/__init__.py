@@ -8,12 +8,14 @@ from hcp.runtime.health import serve_health
 from hcp.runtime.informer import Informer, name_and_namespace, owner_key
 from hcp.runtime.lease import Lease, LeaseLost
 from hcp.runtime.logs import setup_logging
-from hcp.runtime.phases import Phase, Phases, PhasesFailed, Report, Waiting
+from hcp.runtime.phases import Facts, Failed, Phase, Phases, PhasesFailed, Report, Waiting
 from hcp.runtime.store import key_of
 
 __all__ = [
     "Controller",
     "EventRecorder",
+    "Facts",
+    "Failed",
     "Informer",
     "Lease",
     "LeaseLost",

@@ -55,6 +55,19 @@ def rolled_out(workload: Workload | None) -> bool:
     return _count(workload, "updatedReplicas") == number == _count(workload, "replicas")
 
 
+def members(etcd: Workload | None) -> tuple[int, int]:
+    """How many members of an etcd are ready, and how many there should be."""
+    found = etcd or {}
+    ready = int((found.get("status") or {}).get("readyReplicas") or 0)
+    return ready, int((found.get("spec") or {}).get("replicas") or 1)
+
+
+def quorum(etcd: Workload | None) -> bool:
+    """Whether enough members are ready to decide anything."""
+    ready, number = members(etcd)
+    return etcd is not None and ready >= number // 2 + 1
+
+
 def _is_daemon_set(workload: Workload) -> bool:
     return "desiredNumberScheduled" in (workload.get("status") or {}) or workload.get("kind") == "DaemonSet"
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from dataclasses import replace
 from typing import Any
 
 from tests.unit.hostedcluster.sample import cluster, deployment, etcd
@@ -10,6 +11,7 @@ from hcp.controlplane.params import Endpoint
 from hcp.hostedcluster import projected_status, status, validation
 from hcp.hostedcluster.observed import GuestState, Observed, ReleaseState
 from hcp.runtime.conditions import get_condition
+from hcp.runtime.reconcile import status_patch
 
 NOW, LATER = "2026-01-01T00:00:10Z", "2026-01-01T00:01:00Z"
 PARTS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
@@ -25,9 +27,7 @@ def healthy(**changes: Any) -> Observed:
         kubeconfig="demo-admin-kubeconfig",
         guest=GuestState(reachable=True, waiting=("a ready node",)),
     )
-    for name, value in changes.items():
-        setattr(seen, name, value)
-    return seen
+    return replace(seen, **changes)
 
 
 def verdict(result: dict[str, Any], kind: str) -> tuple[str, str]:
@@ -53,13 +53,13 @@ def test_a_healthy_cluster_is_available() -> None:
 def test_equal_facts_give_an_equal_status_whatever_the_time() -> None:
     made = cluster()
     made["status"] = status.compute(made, healthy(), NOW)
-    assert status.patch(made["status"], status.compute(made, healthy(), LATER)) is None
+    assert status_patch(made["status"], status.compute(made, healthy(), LATER)) is None
 
 
 def test_a_new_process_that_has_not_asked_yet_changes_nothing() -> None:
     made = cluster()
     made["status"] = status.compute(made, healthy(), NOW)
-    assert status.patch(made["status"], status.compute(made, healthy(api_health=None, guest=None), LATER)) is None
+    assert status_patch(made["status"], status.compute(made, healthy(api_health=None, guest=None), LATER)) is None
 
 
 def test_without_nodes_the_version_stays_partial_and_says_why() -> None:
@@ -179,8 +179,8 @@ def test_errors_are_told() -> None:
 
 
 def test_patch_drops_what_is_gone() -> None:
-    assert status.patch({"a": 1, "b": 2}, {"a": 1}) == {"status": {"b": None}}
-    assert status.patch({"a": 1}, {"a": 1}) is None
+    assert status_patch({"a": 1, "b": 2}, {"a": 1}) == {"status": {"b": None}}
+    assert status_patch({"a": 1}, {"a": 1}) is None
 
 
 def test_the_projection_never_forgets_that_it_was_initialized() -> None:

@@ -4,51 +4,61 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 import pytest
 
 from hcp.errors import HcpError
-from hcp.runtime import Phase, Phases, PhasesFailed, Result, Waiting
+from hcp.runtime import Facts, Failed, Phase, Phases, PhasesFailed, Waiting
 from hcp.runtime.phases import DURATION, ERRORS
 
-Scope = list[str]
-Run = Callable[[Scope], Awaitable[Result | None]]
+Scope = tuple[str, ...]
 
 
-def does(name: str, error: Exception | None = None, result: Result | None = None) -> Run:
-    async def run(scope: Scope) -> Result | None:
-        scope.append(name)
+@dataclass(frozen=True, kw_only=True)
+class Found(Facts):
+    word: str
+
+
+Run = Callable[[Scope], Awaitable[Found | None]]
+Steps = list[Phase[Scope, Found] | tuple[Phase[Scope, Found], ...]]
+
+
+def learn(scope: Scope, facts: Found) -> Scope:
+    return (*scope, facts.word)
+
+
+def phases(name: str, steps: Steps) -> Phases[Scope, Found]:
+    return Phases(name, steps, learn)
+
+
+def does(word: str, error: Exception | None = None, again: float | None = None) -> Run:
+    async def run(_: Scope) -> Found:
         if error is not None:
             raise error
-        return result
+        return Found(word=word, again=again)
 
     return run
 
 
-async def test_phases_run_in_order_and_the_soonest_requeue_counts() -> None:
-    scope: Scope = []
-    phases = Phases("p1", [Phase("a", does("a", result=Result(9))), Phase("b", does("b", result=Result(3)))])
-    report = await phases.run(scope)
-    assert scope == report.done == ["a", "b"]
+async def test_phases_run_in_order_and_the_soonest_wish_to_look_again_counts() -> None:
+    scope, report = await phases("p1", [Phase("a", does("a", again=9)), Phase("b", does("b", again=3))]).run(())
+    assert scope == ("a", "b") == tuple(report.done)
     assert report.ok
-    assert report.result == Result(3)
+    assert report.again == 3
     report.raise_if_failed()
     assert DURATION.count(controller="p1", phase="a") == 1
 
 
 async def test_a_critical_failure_blocks_what_follows_but_not_what_always_runs() -> None:
-    scope: Scope = []
-    phases = Phases(
-        "p2",
-        [
-            Phase("pki", does("pki")),
-            Phase("etcd", does("etcd", HcpError("No disk", hint="Buy one."))),
-            Phase("api", does("api")),
-            Phase("status", does("status"), always=True),
-        ],
-    )
-    report = await phases.run(scope)
-    assert scope == ["pki", "etcd", "status"]
+    steps: Steps = [
+        Phase("pki", does("pki")),
+        Phase("etcd", does("etcd", HcpError("No disk", hint="Buy one."))),
+        Phase("api", does("api")),
+        Phase("status", does("status"), always=True),
+    ]
+    scope, report = await phases("p2", steps).run(())
+    assert scope == ("pki", "status")
     assert report.blocked == ["api"]
     with pytest.raises(PhasesFailed) as caught:
         report.raise_if_failed()
@@ -58,39 +68,52 @@ async def test_a_critical_failure_blocks_what_follows_but_not_what_always_runs()
 
 
 async def test_a_side_piece_may_fail_without_stopping_the_pass() -> None:
-    scope: Scope = []
     broken = HcpError("No key")
-    phases = Phases("p3", [Phase("ssh", does("ssh", broken), critical=False), Phase("api", does("api"))])
-    report = await phases.run(scope)
-    assert scope == ["ssh", "api"]
+    steps: Steps = [Phase("ssh", does("ssh", broken), critical=False), Phase("api", does("api"))]
+    scope, report = await phases("p3", steps).run(())
+    assert scope == ("api",)
     assert report.done == ["api"]
     with pytest.raises(HcpError) as caught:
         report.raise_if_failed()
     assert caught.value is broken
 
 
-async def test_waiting_is_no_error_and_holds_back_the_rest() -> None:
-    scope: Scope = []
-    waiting = Waiting("NoAddress", "The service has no address yet.")
-    report = await Phases("p4", [Phase("address", does("address", waiting)), Phase("api", does("api"))]).run(scope)
-    assert scope == ["address"]
+async def test_waiting_is_no_error_holds_back_the_rest_and_says_when_to_look_again() -> None:
+    waiting = Waiting("The service has no address yet.", again=7, facts=Found(word="no address"))
+    scope, report = await phases("p4", [Phase("address", does("", waiting)), Phase("api", does("api"))]).run(())
+    assert scope == ("no address",)
     assert (report.ok, report.errors, report.blocked) == (False, {}, ["api"])
-    assert report.waiting["address"].reason == "NoAddress"
+    assert report.again == 7
     report.raise_if_failed()
 
 
-async def test_a_group_runs_at_the_same_time() -> None:
-    both = asyncio.Barrier(2)
+async def test_an_error_can_carry_facts() -> None:
+    broken = HcpError("The registry is away")
+    scope, report = await phases("p7", [Phase("release", does("", Failed(broken, Found(word="unread"))))]).run(())
+    assert scope == ("unread",)
+    assert report.errors == {"release": broken}
 
-    async def meet(_: Scope) -> None:
-        await both.wait()
+
+async def test_a_group_runs_at_the_same_time_and_sees_nothing_of_its_neighbours() -> None:
+    both = asyncio.Barrier(2)
+    seen: list[Scope] = []
+
+    def meet(word: str) -> Run:
+        async def run(scope: Scope) -> Found:
+            await both.wait()
+            seen.append(scope)
+            return Found(word=word)
+
+        return run
 
     async with asyncio.timeout(30):
-        phases = Phases[Scope]("p5", [(Phase("one", meet), Phase("two", meet)), Phase("end", does("end"))])
-        report = await phases.run([])
+        steps: Steps = [(Phase("one", meet("one")), Phase("two", meet("two"))), Phase("end", does("end"))]
+        scope, report = await phases("p5", steps).run(("start",))
     assert sorted(report.done) == ["end", "one", "two"]
+    assert seen == [("start",), ("start",)]
+    assert scope == ("start", "one", "two", "end")
 
 
 def test_names_must_differ() -> None:
     with pytest.raises(ValueError, match="differ"):
-        Phases("p6", [Phase("a", does("a")), Phase("a", does("a"))])
+        phases("p6", [Phase("a", does("a")), Phase("a", does("a"))])

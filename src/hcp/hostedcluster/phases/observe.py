@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hcp.hostedcluster.scope import Scope
+from hcp.api import conditions as c
+from hcp.hostedcluster.scope import Learned, Scope
 from hcp.kube.resources import DEPLOYMENTS, NODEPOOLS, NODES, ROUTES, SECRETS, SERVICES, STATEFULSETS, STORAGECLASSES
 from hcp.runtime.conditions import get_condition, is_false
 from hcp.runtime.workloads import serving
@@ -13,25 +14,34 @@ IGNITION = "ignition-server"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 
 
-async def observe(scope: Scope) -> None:
-    """Everything from caches; nothing is asked."""
+async def run(scope: Scope) -> Learned | None:
+    """Everything from caches; nothing is asked. Of a namespace that is somebody else's nothing is told."""
+    if scope.claim.foreign:
+        return None
     seen, ns = scope.seen, scope.namespace
-    seen.etcd = scope.cache.get(STATEFULSETS, "etcd", ns)
-    seen.etcd_problem = _storage_problem(scope)
-    for name in seen.wanted_deployments:
-        if live := scope.cache.get(DEPLOYMENTS, name, ns):
-            seen.deployments[name] = live
-    seen.unspread = _spread_problem(scope)
+    found = {name: scope.cache.get(DEPLOYMENTS, name, ns) for name in seen.wanted_deployments}
+    facts = {
+        "etcd": scope.cache.get(STATEFULSETS, "etcd", ns),
+        "etcd_problem": _storage_problem(scope),
+        "deployments": {name: live for name, live in found.items() if live is not None},
+        "unspread": _spread_problem(scope),
+        "not_migratable": _not_migratable(scope),
+        **_ignition(scope),
+    }
     name = f"{scope.params.name}-admin-kubeconfig"
     if not seen.kubeconfig and scope.cache.get(SECRETS, name, scope.params.cluster_namespace):
-        seen.kubeconfig = name
-    _ignition(scope)
-    seen.not_migratable = tuple(
+        facts["kubeconfig"] = name
+    return Learned(seen=facts)
+
+
+def _not_migratable(scope: Scope) -> tuple[str, ...]:
+    pools = scope.cache.list(NODEPOOLS, scope.params.cluster_namespace)
+    return tuple(
         sorted(
             pool["metadata"]["name"]
-            for pool in scope.cache.list(NODEPOOLS, scope.params.cluster_namespace)
+            for pool in pools
             if pool["spec"].get("clusterName") == scope.params.name
-            and is_false((pool.get("status") or {}).get("conditions"), "KubeVirtNodesLiveMigratable")
+            and is_false((pool.get("status") or {}).get("conditions"), c.KUBEVIRT_LIVE_MIGRATABLE)
         )
     )
 
@@ -79,7 +89,7 @@ def _selected(node: dict[str, Any], selector: Any) -> bool:
     return all(labels.get(k) == v for k, v in selector.items())
 
 
-def _ignition(scope: Scope) -> None:
+def _ignition(scope: Scope) -> dict[str, Any]:
     """Where nodes get their first document: one server for the whole management cluster."""
     ns = scope.ctx.namespace
     route = scope.ctx.informers.get(ROUTES, ns=ns).get(IGNITION, ns)
@@ -90,7 +100,5 @@ def _ignition(scope: Scope) -> None:
         ports = ((service or {}).get("spec") or {}).get("ports") or [{}]
         if node_port := ports[0].get("nodePort"):
             host = f"{publishing.address}:{node_port}"
-    scope.seen.ignition_endpoint = host
     server = scope.ctx.informers.get(DEPLOYMENTS, ns=ns).get(IGNITION, ns)
-    if server is not None:
-        scope.seen.ignition_ready = serving(server)
+    return {"ignition_endpoint": host, "ignition_ready": None if server is None else serving(server)}

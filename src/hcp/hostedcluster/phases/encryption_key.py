@@ -1,4 +1,4 @@
-"""The key for what etcd stores, and its change while the cluster runs."""
+"""The key for what etcd stores, and its change while the cluster runs: step by step, one step a pass."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ import secrets as random
 from hcp.api import names
 from hcp.controlplane import apiserver, apiserver_config, encryption
 from hcp.errors import HcpError
-from hcp.hostedcluster import defaults
-from hcp.hostedcluster.releases import MissingInput
-from hcp.hostedcluster.scope import Object, Scope
+from hcp.hostedcluster import defaults, given
+from hcp.hostedcluster.scope import Learned, Object, Scope
 from hcp.hostedcluster.translate import owner_of
 from hcp.kube.resources import DEPLOYMENTS, SECRETS
 from hcp.runtime.workloads import rolled_out
@@ -19,8 +18,8 @@ from hcp.runtime.workloads import rolled_out
 KEY_BYTES = 32
 
 
-async def encryption_key(scope: Scope) -> None:
-    """Give the API servers the keys they need now; a new key takes over step by step, one step a pass."""
+async def run(scope: Scope) -> Learned:
+    """Give the API servers the keys they need now."""
     aescbc = (scope.spec.get("secretEncryption") or {}).get("aescbc") or {}
     active = await _active(scope, (aescbc.get("activeKey") or {}).get("name") or "")
     backup = (aescbc.get("backupKey") or {}).get("name")
@@ -39,9 +38,10 @@ async def encryption_key(scope: Scope) -> None:
     )
     if have and list(step.keys) != have:
         since = generation
-    await scope.apply(encryption.manifest(scope.params, step.keys, since))
-    scope.seen.encryption = step.state
-    scope.seen.rewrite = encryption.fingerprint(active) if step.state == encryption.REWRITE else ""
+    manifest = encryption.manifest(scope.params, step.keys, since)
+    await scope.cache.apply(manifest)
+    rewrite = encryption.fingerprint(active) if step.state == encryption.REWRITE else ""
+    return Learned(made=(manifest,), seen={"encryption": step.state, "rewrite": rewrite})
 
 
 async def _active(scope: Scope, name: str) -> bytes:
@@ -55,12 +55,8 @@ async def _active(scope: Scope, name: str) -> bytes:
 
 async def _key(scope: Scope, name: str) -> bytes:
     where = f"{scope.params.cluster_namespace}/{name}"
-    source = await scope.cache.user_object(SECRETS, name, scope.params.cluster_namespace)
-    if source is None or not (source.get("data") or {}).get(names.ETCD_KEY_KEY):
-        raise MissingInput(
-            f"The Secret {where} with key {names.ETCD_KEY_KEY} does not exist",
-            hint="Create it with 32 random bytes under that key; the cluster goes on by itself.",
-        )
+    hint = "Create it with 32 random bytes under that key; the cluster goes on by itself."
+    source = await given.secret(scope, name, names.ETCD_KEY_KEY, hint)
     try:
         key = base64.b64decode(source["data"][names.ETCD_KEY_KEY])
     except binascii.Error as exc:

@@ -1,0 +1,32 @@
+"""Whether this cluster can be made at all, and in the namespace of its name."""
+
+from __future__ import annotations
+
+from hcp.hostedcluster import validation
+from hcp.hostedcluster.scope import LOOK_AGAIN, Learned, Scope
+from hcp.kube.resources import HOSTEDCLUSTERS, ROUTES
+from hcp.runtime.phases import Waiting
+
+# The reason in the conditions of a cluster whose namespace is somebody else's.
+FOREIGN_NAMESPACE = "ForeignNamespace"
+
+
+async def run(scope: Scope) -> None:
+    """Go on only with a spec that can be acted on."""
+    seen, key = scope.seen, scope.params.key
+    others = scope.cache.list(HOSTEDCLUSTERS)
+    has_routes = await scope.ctx.client.has(ROUTES)
+    problems = validation.problems(scope.cluster, others, has_routes=has_routes) or list(seen.config_problems)
+    if scope.claim.foreign:
+        # Nothing in it is read, written or told about, until it is gone; that is followed.
+        scope.tools.forget(key)
+        scope.tools.strangers.follow(key, scope.claim.namespace or {})
+        problems = [scope.claim.problem, *problems]
+        facts = Learned(seen={"config_problems": tuple(problems), "config_reason": FOREIGN_NAMESPACE})
+        raise Waiting(scope.claim.problem, facts=facts)
+    scope.tools.strangers.forget(key)
+    if problems:
+        facts = Learned(seen={"config_problems": tuple(problems)})
+        raise Waiting("; ".join(problems), again=LOOK_AGAIN, facts=facts)
+    if seen.unsupported:
+        raise Waiting("; ".join(seen.unsupported))

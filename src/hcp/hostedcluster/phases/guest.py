@@ -1,0 +1,50 @@
+"""Handing what this pass knows to those who look into etcd and the guest, and taking what they found meanwhile."""
+
+from __future__ import annotations
+
+from hcp.controlplane import certs, rotation
+from hcp.controlplane.meta import secret_data
+from hcp.guest.objects import GuestParams
+from hcp.guest.own_network import own_network
+from hcp.hostedcluster.hosted_api import Wanted
+from hcp.hostedcluster.scope import Learned, Scope
+from hcp.runtime.context import PUBLISHED_KUBECONFIG
+from hcp.runtime.workloads import serving
+
+
+async def run(scope: Scope) -> Learned | None:
+    if scope.claim.foreign:
+        return None
+    tools, p = scope.tools, scope.params
+    tools.care.update(p, scope.cluster, scope.made.get(("Secret", "etcd-client-tls")), scope.seen.etcd)
+    kubeconfigs = {
+        name: scope.made[("Secret", name)]
+        for name in (PUBLISHED_KUBECONFIG, scope.ctx.guests.secret_name)
+        if ("Secret", name) in scope.made
+    }
+    answers = serving(scope.seen.deployments.get("kube-apiserver"))
+    tools.api.update(p.key, Wanted(p.namespace, guest_params(scope), kubeconfigs, answers, scope.seen.rewrite))
+    known = tools.api.state(p.key)
+    full = tools.care.state(p.key).full
+    return Learned(seen={"api_health": known.health, "guest": known.guest, "etcd_full": full})
+
+
+def guest_params(scope: Scope) -> GuestParams | None:
+    """What the parts inside the guest depend on; None while it is not known."""
+    agent = scope.made.get(("Secret", "konnectivity-agent"))
+    if agent is None or not scope.startable:
+        return None
+    data, root = secret_data(agent), scope.authorities["root-ca"]
+    return GuestParams(
+        scope.params,
+        scope.params.images,
+        own_network(scope.spec),
+        scope.spec.get("infrastructureAvailabilityPolicy") == "HighlyAvailable",
+        data["ca.crt"],
+        data["tls.crt"],
+        data["tls.key"],
+        root.trusted,
+        root.touched,
+        rotation.on_nodes(scope.authorities),
+        rotation.joined(scope.authorities, certs.KUBELET_CLIENT_CAS),
+    )

@@ -1,0 +1,12 @@
+"""The HostedControlPlane; everything else in the namespace is owned by it."""
+
+from __future__ import annotations
+
+from hcp.controlplane.hostedcontrolplane import hosted_control_plane
+from hcp.hostedcluster.scope import Learned, Scope
+from hcp.hostedcluster.translate import owner_of
+
+
+async def run(scope: Scope) -> Learned:
+    live = await scope.cache.apply(hosted_control_plane(scope.params, scope.cluster))
+    return Learned(params={"owner": owner_of(live)})

@@ -1,0 +1,18 @@
+"""Network policies, disruption budgets, and files that need no secret."""
+
+from __future__ import annotations
+
+import asyncio
+
+from hcp.controlplane import apiserver_config, audit, disruption, policies, scheduler
+from hcp.hostedcluster.scope import Learned, Scope
+
+
+async def run(scope: Scope) -> Learned:
+    p = scope.params
+    side = [*policies.policies(p), *disruption.budgets(p)]
+    if (claim := audit.claim(p)) is not None:
+        side.append(claim)
+    files = (apiserver_config.config(p), scheduler.config(p))
+    await asyncio.gather(*(scope.cache.apply(o) for o in (*side, *files)))
+    return Learned(made=files)

@@ -1,0 +1,19 @@
+"""Only the first start has a line; what has begun once never waits again."""
+
+from __future__ import annotations
+
+from hcp.api import conditions as c
+from hcp.hostedcluster import turns
+from hcp.hostedcluster.scope import LOOK_AGAIN, Learned, Scope
+from hcp.kube.resources import NODES, STATEFULSETS
+from hcp.runtime.conditions import is_true
+from hcp.runtime.phases import Waiting
+
+
+async def run(scope: Scope) -> None:
+    begun = scope.cache.get(STATEFULSETS, "etcd", scope.namespace) is not None
+    if begun or is_true((scope.cluster.get("status") or {}).get("conditions"), c.AVAILABLE):
+        return
+    ahead = scope.tools.line.ahead(scope.params.key, turns.limit(scope.cache.list(NODES)))
+    if ahead:
+        raise Waiting("other clusters are starting", again=LOOK_AGAIN, facts=Learned(seen={"ahead": ahead}))
