@@ -251,16 +251,20 @@ async def test_a_busy_server_is_given_the_time_it_asks_for(own_server: ApiServer
 
 async def test_many_clusters_are_served_at_once(shared_server: ApiServer, own_server: ApiServer) -> None:
     async with ClientPool() as pool:
-        one = pool.get("one", load_config(shared_server.kubeconfig))
-        two = pool.get("two", load_config(own_server.kubeconfig))
+        one = pool.get("one", "admin", "a", lambda: load_config(shared_server.kubeconfig))
+        two = pool.get("two", "admin", "b", lambda: load_config(own_server.kubeconfig))
         await asyncio.gather(
             one.apply(config_map("default", "who", n="1")), two.apply(config_map("default", "who", n="2"))
         )
-        assert pool.get("one", load_config(shared_server.kubeconfig)) is one
+        assert pool.get("one", "admin", "a", lambda: load_config(own_server.kubeconfig)) is one
         names = [(await c.get(r.CONFIGMAPS, "who", "default"))["data"]["n"] for c in (one, two)]
         assert names == ["1", "2"]
-        changed = pool.get("one", load_config(own_server.kubeconfig))
+        changed = pool.get("one", "admin", "c", lambda: load_config(own_server.kubeconfig))
         assert (await changed.get(r.CONFIGMAPS, "who", "default"))["data"]["n"] == "2"
+        pool.get("one", "infra", "d", lambda: load_config(own_server.kubeconfig))
+        await pool.drop("one")
+        assert len(pool) == 1, "every client of an owner that is gone is closed"
+        assert pool.get("two", "admin", "b", lambda: load_config(own_server.kubeconfig)) is two
 
 
 async def test_raw_paths_answer_json_and_text(client: Client) -> None:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hcp.api import names
+from hcp.guest.keeper import Keeper
+from hcp.guest.views import Views
 from hcp.hostedcluster.cache import LABELLED, Cache
 from hcp.hostedcluster.etcd_care import EtcdCare
-from hcp.hostedcluster.hosted_api import HostedApi
 from hcp.hostedcluster.phases.observe import IGNITION
 from hcp.hostedcluster.reconcile import HostedClusterKind
 from hcp.hostedcluster.registries import Registries
@@ -43,7 +44,9 @@ class HostedClusters:
         declared = ctx.internal_registries, ctx.insecure_registries
         registries = Registries(lambda: networks.now().hidden, *declared)
         self._releases = Releases(self.cache, registries, self._changed)
-        self._api = HostedApi(ctx, self._changed)
+        self._views = Views()
+        self._guests = Keeper(ctx, self._views)
+        self._guests.on_change = self._changed
         self._care = EtcdCare(ctx, self._changed)
         self._controller = Controller(
             "hostedcluster",
@@ -55,7 +58,7 @@ class HostedClusters:
         )
         self._strangers = Strangers(ctx.client, self._changed)
         line = Turns(self._changed)
-        tools = Tools(ctx, self.cache, self._releases, self._api, self._care, line, self._strangers)
+        tools = Tools(ctx, self.cache, self._releases, self._guests, self._care, line, self._strangers)
         self._reconciler = Reconciler(HostedClusterKind(tools))
         self._followed: set[str] = set()
 
@@ -74,8 +77,8 @@ class HostedClusters:
         for resource in (k.ROUTES, k.SERVICES, k.DEPLOYMENTS):
             informer = self.ctx.informers.get(resource, ns=self.ctx.namespace)
             informer.add_listener(self._ignition_changed)
-        self.ctx.closers += [self._releases.close, self._api.close, self._strangers.close]
-        return [self._controller, self._api.controller, self._care.controller]
+        self.ctx.closers += [self._releases.close, self._views.close, self._strangers.close]
+        return [self._controller, self._guests.wire(), self._care.controller]
 
     async def release(self, cluster: Mapping[str, Any], image: str) -> Release:
         """For node pools: the same reading, with the same pull secret, mirrors and trust; errors are raised."""

@@ -6,11 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hcp.api import conditions as c
 from hcp.api.pause import Pause
 from hcp.controlplane.params import Endpoint
-
-NOT_LOOKED_AT = ("Unknown", c.STATUS_UNKNOWN, "Known as soon as the hosted API answers")
+from hcp.guest.state import GuestState
 
 
 @dataclass(frozen=True)
@@ -28,20 +26,6 @@ class ReleaseState:
     @property
     def usable(self) -> bool:
         return bool(self.version) and not self.problem and not self.missing
-
-
-@dataclass(frozen=True)
-class GuestState:
-    """What is true inside the hosted cluster."""
-
-    reachable: bool = False
-    problem: str = ""
-    nodes: int = 0
-    ready_nodes: int = 0
-    # Parts that are not available yet, in words.
-    waiting: tuple[str, ...] = ()
-    data_plane: tuple[str, str, str] = NOT_LOOKED_AT
-    control_plane: tuple[str, str, str] = NOT_LOOKED_AT
 
 
 @dataclass(frozen=True)

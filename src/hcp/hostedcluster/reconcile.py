@@ -62,7 +62,6 @@ class HostedClusterKind(Kind[Scope, Learned]):
             hosted = names.control_plane_namespace(meta["namespace"], meta["name"])
             if not claim.foreign:
                 await self._ctx.guests.forget(hosted)
-                await self._tools.api.close_client(hosted)
             events.TIME_TO_AVAILABLE.remove(namespace=meta["namespace"], name=meta["name"])
         return result
 
@@ -88,7 +87,7 @@ class HostedClusterKind(Kind[Scope, Learned]):
             unacted=[*validation.not_acted_on(spec), *(text for text in unacted if text)],
             partly_acted=validation.acted_on_in_part(spec),
             own_network=own_network(spec),
-            rewritten=self._tools.api.state(params.key).rewritten,
+            rewritten=self._tools.guests.state(params.key).rewritten,
         )
         return Scope(self._tools, obj, params, now, seen, await ownership.look(self._ctx.client, obj))
 

@@ -9,9 +9,9 @@ from typing import Any
 
 from hcp.controlplane.params import Params
 from hcp.controlplane.rotation import Authority
+from hcp.guest.keeper import Keeper
 from hcp.hostedcluster.cache import Cache
 from hcp.hostedcluster.etcd_care import EtcdCare
-from hcp.hostedcluster.hosted_api import HostedApi
 from hcp.hostedcluster.observed import Observed
 from hcp.hostedcluster.releases import Releases
 from hcp.hostedcluster.strangers import Strangers
@@ -34,14 +34,14 @@ class Tools:
     ctx: OperatorContext
     cache: Cache
     releases: Releases
-    api: HostedApi
+    guests: Keeper
     care: EtcdCare
     line: Turns
     strangers: Strangers
 
     def forget(self, key: str) -> None:
         """Nothing is looked after or read any more for this cluster."""
-        self.api.forget(key)
+        self.guests.forget(key)
         self.care.forget(key)
         self.releases.forget(key)
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from hcp.api import conditions as c
 from hcp.controlplane import encryption
+from hcp.guest.state import NOT_LOOKED_AT
 from hcp.hostedcluster import version
-from hcp.hostedcluster.observed import NOT_LOOKED_AT, Observed
+from hcp.hostedcluster.observed import Observed
 from hcp.runtime.conditions import get_condition, is_true, remove_condition, set_condition
 from hcp.runtime.workloads import members, quorum, rolled_out, serving
 

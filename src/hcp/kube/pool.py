@@ -1,4 +1,4 @@
-"""Clients for many clusters, kept open between uses.
+"""Clients for many clusters, kept open between uses and closed with those they were for.
 
 An operator talks to its own cluster, to infra clusters and to every guest; opening TLS connections for each pass
 would cost more than the pass.
@@ -7,6 +7,7 @@ would cost more than the pass.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 
@@ -16,13 +17,16 @@ from hcp.kube.transport import Observer
 
 
 class ClientPool:
-    """One client per key; a changed configuration replaces the client, the old one is closed."""
+    """One client per owner and purpose; changed credentials replace it, and the old one is closed."""
 
     def __init__(self, *, user_agent: str = "hcp", observer: Observer | None = None) -> None:
         self._user_agent = user_agent
         self._observer = observer
-        self._clients: dict[str, Client] = {}
+        self._clients: dict[tuple[str, str], tuple[str, Client]] = {}
         self._closing: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        return len(self._clients)
 
     async def __aenter__(self) -> Self:
         return self
@@ -30,24 +34,24 @@ class ClientPool:
     async def __aexit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
         await self.close()
 
-    def get(self, key: str, config: ClusterConfig) -> Client:
-        """The client for `key`, new if there is none or its configuration differs."""
-        client = self._clients.get(key)
-        if client is None or client.config != config:
-            if client is not None:
-                self._retire(client)
-            client = Client(config, user_agent=self._user_agent, observer=self._observer)
-            self._clients[key] = client
+    def get(self, owner: str, purpose: str, credentials: str, load: Callable[[], ClusterConfig]) -> Client:
+        """The client of `owner` for `purpose`; `load` reads the credentials if they are others than before."""
+        known = self._clients.get((owner, purpose))
+        if known is not None and known[0] == credentials:
+            return known[1]
+        client = Client(load(), user_agent=self._user_agent, observer=self._observer)
+        self._clients[owner, purpose] = (credentials, client)
+        if known is not None:
+            self._retire(known[1])
         return client
 
-    async def drop(self, key: str) -> None:
-        """Close the client of a cluster that is gone."""
-        client = self._clients.pop(key, None)
-        if client is not None:
-            await client.close()
+    async def drop(self, owner: str, purpose: str | None = None) -> None:
+        """Close the client for one purpose, or all of an owner that is gone."""
+        gone = [key for key in self._clients if key[0] == owner and purpose in (None, key[1])]
+        await asyncio.gather(*(self._clients.pop(key)[1].close() for key in gone))
 
     async def close(self) -> None:
-        clients, self._clients = list(self._clients.values()), {}
+        clients, self._clients = [client for _, client in self._clients.values()], {}
         await asyncio.gather(*(c.close() for c in clients), *self._closing)
 
     def _retire(self, client: Client) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,7 +9,7 @@ from typing import Any
 
 from hcp.api.names import INFRA_CREDENTIALS, KUBECONFIG_KEY
 from hcp.errors import HcpError
-from hcp.kube import Client, found_config
+from hcp.kube import Client, ClientPool, ClusterConfig, found_config
 from hcp.kube.errors import NotFound
 from hcp.kube.resources import SECRETS
 
@@ -35,48 +34,35 @@ def credentials(platform: Mapping[str, Any]) -> Mapping[str, Any] | None:
 
 
 class InfraClients:
-    """One client per hosted namespace with external infra; a changed kubeconfig makes a new client."""
+    """Clients for external infra clusters, by hosted namespace; a changed kubeconfig makes a new one."""
 
-    def __init__(self, management: Client) -> None:
+    def __init__(self, management: Client, pool: ClientPool | None = None) -> None:
         self._management = management
-        self._clients: dict[str, tuple[str, Client]] = {}
-        self._lock = asyncio.Lock()
+        self._pool = pool or ClientPool()
 
     async def get(self, hosted_namespace: str, given: Mapping[str, Any] | None) -> Infra:
         """The infra of a hosted cluster whose credentials block is ``given`` (None: the management cluster)."""
         if not given:
             return Infra(self._management, hosted_namespace, external=False)
-        async with self._lock:
-            try:
-                secret = await self._management.get(SECRETS, INFRA_CREDENTIALS, hosted_namespace)
-            except NotFound as error:
-                raise NoKubeconfig(
-                    "the kubeconfig of the infra cluster is not in the hosted namespace yet", cause=str(error)
-                ) from error
-            data = (secret.get("data") or {}).get(KUBECONFIG_KEY, "")
-            if not data:
-                raise HcpError(f"the secret {INFRA_CREDENTIALS!r} has no key {KUBECONFIG_KEY!r}")
-            known = self._clients.get(hosted_namespace)
-            if known is None or known[0] != data:
-                client = Client(found_config.load(base64.b64decode(data), "The kubeconfig of the infra cluster"))
-                self._clients[hosted_namespace] = (data, client)
-                if known is not None:
-                    await known[1].close()
-            namespace = given.get("infraNamespace") or hosted_namespace
-            return Infra(self._clients[hosted_namespace][1], namespace, external=True)
+        try:
+            secret = await self._management.get(SECRETS, INFRA_CREDENTIALS, hosted_namespace)
+        except NotFound as error:
+            raise NoKubeconfig(
+                "the kubeconfig of the infra cluster is not in the hosted namespace yet", cause=str(error)
+            ) from error
+        data = str((secret.get("data") or {}).get(KUBECONFIG_KEY, ""))
+        if not data:
+            raise HcpError(f"the secret {INFRA_CREDENTIALS!r} has no key {KUBECONFIG_KEY!r}")
 
-    def keep(self, hosted_namespace: str, client: Client) -> Client:
-        """A client that somebody made in place of ours, closed with the others."""
-        self._clients[hosted_namespace] = ("", client)
-        return client
+        def load() -> ClusterConfig:
+            return found_config.load(base64.b64decode(data), "The kubeconfig of the infra cluster")
 
-    async def forget(self, hosted_namespace: str) -> None:
-        """Close the client of a hosted cluster that goes away."""
-        async with self._lock:
-            known = self._clients.pop(hosted_namespace, None)
-        if known is not None:
-            await known[1].close()
+        client = self._pool.get(hosted_namespace, INFRA_CREDENTIALS, data, load)
+        return Infra(client, given.get("infraNamespace") or hosted_namespace, external=True)
+
+    def given(self, hosted_namespace: str, config: ClusterConfig) -> Client:
+        """A client by credentials that somebody gave in place of the cluster's own."""
+        return self._pool.get(hosted_namespace, "given", "", lambda: config)
 
     async def close(self) -> None:
-        for namespace in list(self._clients):
-            await self.forget(namespace)
+        await self._pool.close()

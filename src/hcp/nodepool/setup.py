@@ -16,8 +16,7 @@ from hcp.runtime.controller import namespace_of
 
 async def setup(ctx: OperatorContext, releases: ReleaseSource) -> list[Controller]:
     """All controllers that concern nodes; the informers they asked for are started by the caller."""
-    infras = InfraClients(ctx.client)
-    ctx.closers.append(infras.close)
+    infras = InfraClients(ctx.client, ctx.guests.pool)
     watches = Watches(ctx)
     reconciler = NodePoolReconciler(Tools(ctx, watches, infras, releases))
     pools = Controller("nodepool", reconciler.reconcile, workers=16, group=namespace_of, per_group=8)

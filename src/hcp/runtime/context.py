@@ -6,12 +6,12 @@ It lives this low so that reconcilers of any layer can be wired by one process w
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hcp.kube import Client, Resource, found_config
-from hcp.kube.errors import NotFound
+from hcp.kube import Client, ClientPool, Resource, found_config
 from hcp.kube.resources import SECRETS
 from hcp.runtime.informer import Informer
 
@@ -58,60 +58,42 @@ class Informers:
 
 
 class Guests:
-    """Clients for the API servers of hosted clusters, one per hosted namespace, renewed when the Secret changes."""
+    """Clients for the API servers of hosted clusters, by hosted namespace, renewed when their Secret changes."""
 
-    def __init__(self, client: Client, *, inside: bool) -> None:
+    def __init__(self, client: Client, *, inside: bool, pool: ClientPool | None = None) -> None:
         self._client = client
-        self._secret = SERVICE_NETWORK_KUBECONFIG if inside else PUBLISHED_KUBECONFIG
-        self._clients: dict[str, tuple[str, Client]] = {}
-        self._locks: dict[str, asyncio.Lock] = {}
+        # Every client that is there for a hosted cluster: also those for its infra cluster.
+        self.pool = pool or ClientPool()
+        # Which kubeconfig Secret of the hosted namespace is used.
+        self.secret_name = SERVICE_NETWORK_KUBECONFIG if inside else PUBLISHED_KUBECONFIG
 
     async def get(self, hosted_ns: str, secret: Mapping[str, Any] | None = None) -> Client | None:
         """The client for this hosted namespace; None while its kubeconfig does not exist yet.
 
         Give the Secret when you have it from a cache; otherwise it is read.
         """
-        async with self._locks.setdefault(hosted_ns, asyncio.Lock()):
-            if secret is None:
-                try:
-                    secret = await self._client.get(SECRETS, self._secret, hosted_ns)
-                except NotFound:
-                    await self._close(hosted_ns)
-                    return None
-            data = (secret.get("data") or {}).get("kubeconfig", "")
-            known = self._clients.get(hosted_ns)
-            if known is not None and known[0] == data:
-                return known[1]
-            await self._close(hosted_ns)
-            client = Client(found_config.load(_decode(data), f"The kubeconfig of the hosted cluster in {hosted_ns}"))
-            self._clients[hosted_ns] = (data, client)
-            return client
+        return await self._get(hosted_ns, self.secret_name, secret)
 
-    @property
-    def secret_name(self) -> str:
-        """Which kubeconfig Secret of the hosted namespace is used."""
-        return self._secret
+    async def published(self, hosted_ns: str, secret: Mapping[str, Any] | None = None) -> Client | None:
+        """The same as users reach it, at its published address."""
+        return await self._get(hosted_ns, PUBLISHED_KUBECONFIG, secret)
+
+    async def _get(self, hosted_ns: str, name: str, secret: Mapping[str, Any] | None) -> Client | None:
+        if secret is None:
+            secret = await self._client.get_or_none(SECRETS, name, hosted_ns)
+        if secret is None:
+            await self.pool.drop(hosted_ns, name)
+            return None
+        data = str((secret.get("data") or {}).get("kubeconfig", ""))
+        where = f"The kubeconfig of the hosted cluster in {hosted_ns}"
+        return self.pool.get(hosted_ns, name, data, lambda: found_config.load(base64.b64decode(data), where))
 
     async def forget(self, hosted_ns: str) -> None:
-        """Close what is held for a hosted cluster that goes away."""
-        async with self._locks.setdefault(hosted_ns, asyncio.Lock()):
-            await self._close(hosted_ns)
-        self._locks.pop(hosted_ns, None)
+        """Close what is held for a hosted cluster that is gone."""
+        await self.pool.drop(hosted_ns)
 
     async def close(self) -> None:
-        for hosted_ns in list(self._clients):
-            await self._close(hosted_ns)
-
-    async def _close(self, hosted_ns: str) -> None:
-        known = self._clients.pop(hosted_ns, None)
-        if known is not None:
-            await known[1].close()
-
-
-def _decode(data: str) -> bytes:
-    import base64
-
-    return base64.b64decode(data)
+        await self.pool.close()
 
 
 @dataclass

@@ -6,8 +6,8 @@ from typing import Any
 from tests.unit.controlplane.sample import IMAGES, params
 
 from hcp.guest import manifests
+from hcp.guest.look import waiting
 from hcp.guest.objects import GuestParams
-from hcp.guest.observe import waiting
 
 
 def guest(**changes: Any) -> GuestParams:

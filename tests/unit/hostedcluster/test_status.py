@@ -8,8 +8,9 @@ from tests.unit.hostedcluster.sample import cluster, deployment, etcd
 
 from hcp.api.pause import Pause
 from hcp.controlplane.params import Endpoint
+from hcp.guest.state import GuestState
 from hcp.hostedcluster import projected_status, status, validation
-from hcp.hostedcluster.observed import GuestState, Observed, ReleaseState
+from hcp.hostedcluster.observed import Observed, ReleaseState
 from hcp.runtime.conditions import get_condition
 from hcp.runtime.reconcile import status_patch
 

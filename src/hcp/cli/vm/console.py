@@ -100,14 +100,14 @@ async def find(call: Call, client: Client, infras: InfraClients) -> tuple[Infra,
 
 async def infra_of(call: Call, cluster: dict[str, Any], infras: InfraClients) -> Infra:
     from hcp.api.names import control_plane_namespace
-    from hcp.kube import Client, load_config
+    from hcp.kube import load_config
     from hcp.kubevirt.infra import Infra, credentials
 
     metadata = cluster["metadata"]
     hosted = control_plane_namespace(metadata["namespace"], metadata["name"])
     given = credentials(cluster["spec"].get("platform") or {})
     if given and call.text("infra-kubeconfig"):
-        own = infras.keep(hosted, Client(load_config(call.text("infra-kubeconfig"))))
+        own = infras.given(hosted, load_config(call.text("infra-kubeconfig")))
         return Infra(own, given.get("infraNamespace") or hosted, external=True)
     return await infras.get(hosted, given)
 

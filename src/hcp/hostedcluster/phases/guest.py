@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hcp.controlplane import certs, rotation
 from hcp.controlplane.meta import secret_data
+from hcp.guest.keeper import Wanted
 from hcp.guest.objects import GuestParams
 from hcp.guest.own_network import own_network
-from hcp.hostedcluster.hosted_api import Wanted
 from hcp.hostedcluster.scope import Learned, Scope
 from hcp.runtime.context import PUBLISHED_KUBECONFIG
 from hcp.runtime.workloads import serving
@@ -23,8 +23,8 @@ async def run(scope: Scope) -> Learned | None:
         if ("Secret", name) in scope.made
     }
     answers = serving(scope.seen.deployments.get("kube-apiserver"))
-    tools.api.update(p.key, Wanted(p.namespace, guest_params(scope), kubeconfigs, answers, scope.seen.rewrite))
-    known = tools.api.state(p.key)
+    tools.guests.update(p.key, Wanted(p.namespace, guest_params(scope), kubeconfigs, answers, scope.seen.rewrite))
+    known = tools.guests.state(p.key)
     full = tools.care.state(p.key).full
     return Learned(seen={"api_health": known.health, "guest": known.guest, "etcd_full": full})
 

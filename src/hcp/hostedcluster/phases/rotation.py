@@ -59,7 +59,7 @@ def _waiting(scope: Scope) -> list[str]:
     seen = scope.seen
     found = [] if rolled_out(seen.etcd) else ["etcd"]
     found += [name for name in seen.wanted_deployments if not rolled_out(seen.deployments.get(name))]
-    return found or scope.tools.api.unsettled(scope.params.key)
+    return found or scope.tools.guests.unsettled(scope.params.key)
 
 
 async def _write(scope: Scope, name: str, before: Authority, after: Authority) -> bool:

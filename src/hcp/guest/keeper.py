@@ -1,4 +1,4 @@
-"""The hosted API itself: whether its published address answers, and what is kept true behind it.
+"""The inside of guests: whether the published address answers, and what is kept true behind it.
 
 This runs beside the passes over HostedClusters, one key at a time: a guest that is slow or unreachable holds up
 nobody, and what was found is handed to the next pass.
@@ -16,22 +16,24 @@ from typing import Any
 
 from hcp.controlplane.meta import digest
 from hcp.errors import HcpError
-from hcp.guest import manifests, node_trust
-from hcp.guest import observe as guest_observe
-from hcp.guest.objects import SYSTEM, GuestParams
+from hcp.guest import look, manifests, node_trust
+from hcp.guest.objects import SYSTEM, GuestParams, Manifest
 from hcp.guest.rewrite import rewrite_encrypted
-from hcp.hostedcluster.observed import GuestState
+from hcp.guest.state import GuestState
+from hcp.guest.view import GuestView
+from hcp.guest.views import Views
 from hcp.kube import Client
 from hcp.kube.errors import NotFound
 from hcp.kube.resources import CONFIGMAPS, DAEMONSETS, SERVICEACCOUNTS
 from hcp.runtime.apply import apply_if_changed
-from hcp.runtime.context import PUBLISHED_KUBECONFIG, Guests, OperatorContext
+from hcp.runtime.context import PUBLISHED_KUBECONFIG, OperatorContext
 from hcp.runtime.controller import Controller, Result, namespace_of
 
 log = logging.getLogger(__name__)
-# How often drift inside a guest is looked for, and its nodes are counted when nothing else asks.
+# How often drift of what is not followed is looked for.
 RESYNC = 300.0
-LOOK_STEADY, LOOK_WAITING = 60.0, 10.0
+# The published address and the tunnel are asked at this pace: no watch tells that they stopped answering.
+ASK_STEADY, ASK_WAITING = 60.0, 10.0
 PROBE_TIMEOUT = 5.0
 PROBE_AGAIN_FIRST, PROBE_AGAIN_MAX = 0.1, 5.0
 # A guest that answers its health check and nothing else is given up for this time.
@@ -48,6 +50,8 @@ class State:
     # None: not asked; "": answers; else why not.
     health: str | None = None
     guest: GuestState | None = None
+    # What the watched view showed in the last pass.
+    seen: look.Look | None = None
     probes_failed: int = 0
     applied: str = ""
     applied_at: float = 0.0
@@ -67,24 +71,34 @@ class Wanted:
     rewrite: str = ""
 
 
-class HostedApi:
+class Keeper:
     """Keeps guests true and remembers what they look like."""
 
-    def __init__(self, ctx: OperatorContext, on_change: Callable[[str], None]) -> None:
+    def __init__(self, ctx: OperatorContext, views: Views) -> None:
         self._ctx = ctx
-        self._on_change = on_change
+        self._views = views
         self._states: dict[str, State] = {}
         self._wanted: dict[str, Wanted] = {}
-        self._published = Guests(ctx.client, inside=False)
+        # Told which HostedCluster to look at again, once somebody wants to know.
+        self.on_change: Callable[[str], None] = lambda key: None
         # They mostly wait for guests; of a guest that hangs, nobody but its own namespace should notice anything.
         self.controller = Controller("guest", self.reconcile, workers=32, group=namespace_of, per_group=8)
 
-    async def close(self) -> None:
-        await self._published.close()
+    def wire(self) -> Controller:
+        """Look again when the view of a guest shows something else."""
+        self._views.on_new(self._follow)
+        return self.controller
 
-    async def close_client(self, hosted_ns: str) -> None:
-        """Nothing asks at the published address of a cluster that is gone."""
-        await self._published.forget(hosted_ns)
+    def _follow(self, hosted: str, view: GuestView) -> None:
+        view.on_change(lambda: self._shown(hosted, view))
+
+    def _shown(self, hosted: str, view: GuestView) -> None:
+        """Nodes report every few seconds; a pass follows only if what the status says can be another."""
+        for key, wanted in self._wanted.items():
+            if wanted.hosted_ns == hosted and wanted.guest is not None:
+                seen = self.state(key).seen
+                if seen is not None and look.look(view, manifests.objects(wanted.guest)) != seen:
+                    self.controller.enqueue(key)
 
     def state(self, key: str) -> State:
         return self._states.setdefault(key, State())
@@ -92,7 +106,9 @@ class HostedApi:
     def forget(self, key: str) -> None:
         """A cluster that goes away needs nothing kept true."""
         self._states.pop(key, None)
-        self._wanted.pop(key, None)
+        wanted = self._wanted.pop(key, None)
+        if wanted is not None:
+            self._views.drop(wanted.hosted_ns)
 
     def update(self, key: str, wanted: Wanted) -> None:
         """Take over what a pass knows; work starts when that changed something for the guest."""
@@ -116,7 +132,7 @@ class HostedApi:
         return list(state.guest.waiting) if state.guest.nodes else []
 
     async def reconcile(self, key: str) -> Result | None:
-        """Probe the published address, keep the guest true, look at it."""
+        """Ask the published address, keep the guest true, look at it."""
         wanted = self._wanted.get(key)
         if wanted is None or not wanted.serving or PUBLISHED_KUBECONFIG not in wanted.kubeconfigs:
             return None
@@ -126,7 +142,7 @@ class HostedApi:
             return None
         if health != state.health:
             state.health = health
-            self._on_change(key)
+            self.on_change(key)
         if health:
             state.probes_failed += 1
             return Result(min(PROBE_AGAIN_FIRST * 2 ** min(state.probes_failed - 1, 16), PROBE_AGAIN_MAX))
@@ -137,12 +153,13 @@ class HostedApi:
             return None
         if guest != state.guest or applied != state.applied:
             state.guest = guest
-            self._on_change(key)
-        return Result(LOOK_STEADY if not guest.waiting and not guest.problem else LOOK_WAITING)
+            self.on_change(key)
+        steady = not guest.problem and guest.data_plane[0] != "False" and state.seen is not None
+        return Result(ASK_STEADY if steady else ASK_WAITING)
 
     async def _probe(self, wanted: Wanted) -> str:
         """The API as users reach it."""
-        client = await self._published.get(wanted.hosted_ns, wanted.kubeconfigs[PUBLISHED_KUBECONFIG])
+        client = await self._ctx.guests.published(wanted.hosted_ns, wanted.kubeconfigs[PUBLISHED_KUBECONFIG])
         if client is None:
             return "The kubeconfig of the hosted cluster does not exist yet"
         try:
@@ -155,42 +172,53 @@ class HostedApi:
         return ""
 
     async def _keep(self, key: str, wanted: Wanted, state: State) -> GuestState:
+        state.seen = None
         if wanted.guest is None:
-            return GuestState(problem="")
-        objects = manifests.objects(wanted.guest)
+            return GuestState()
         try:
             client = await self._ctx.guests.get(wanted.hosted_ns, wanted.kubeconfigs.get(self._ctx.guests.secret_name))
             if client is None:
                 return GuestState()
-            version = digest(objects)
-            async with asyncio.timeout(KEEP_TIMEOUT):
-                if late := await _unpublished(client, wanted.guest):
-                    return GuestState(reachable=True, waiting=late)
-                if state.applied != version or time.monotonic() - state.applied_at > RESYNC:
-                    await _apply_all(client, objects)
-                    state.applied, state.applied_at = version, time.monotonic()
-            if wanted.rewrite and state.rewritten != wanted.rewrite:
-                # Takes as long as there are objects; each request has its own end.
-                count = await rewrite_encrypted(client)
-                log.info("stored again under a new encryption key", extra={"key": key, "objects": count})
-                state.rewritten = wanted.rewrite
-                self._on_change(key)
-            async with asyncio.timeout(KEEP_TIMEOUT):
-                view = await guest_observe.look(client, objects)
-                if node_trust.NAME in view.daemons and not wanted.guest.node_trust:
-                    await _remove_node_trust(client)
+            return await self._kept(key, wanted.guest, wanted, state, client)
         except TimeoutError:
             return GuestState(problem=f"The hosted API did not answer all requests within {KEEP_TIMEOUT:.0f} s")
         except HcpError as exc:
             log.info("guest cannot be kept", extra={"key": key, "error": str(exc)})
             return GuestState(problem=f"The inside of the hosted cluster cannot be reconciled: {exc}")
+
+    async def _kept(self, key: str, params: GuestParams, wanted: Wanted, state: State, client: Client) -> GuestState:
+        objects = manifests.objects(params)
+        version = digest(objects)
+        async with asyncio.timeout(KEEP_TIMEOUT):
+            await client.raw_text("GET", "/livez")
+            if late := await _unpublished(client, params):
+                return GuestState(reachable=True, waiting=late)
+            view = await self._views.get(wanted.hosted_ns, client)
+            if view.nodes.list():
+                await view.follow_parts()
+            if state.applied != version or time.monotonic() - state.applied_at > RESYNC:
+                await _apply_all(client, view, objects)
+                state.applied, state.applied_at = version, time.monotonic()
+            else:
+                await _apply_all(client, view, [o for o in objects if _followed(view, o)])
+        if wanted.rewrite and state.rewritten != wanted.rewrite:
+            # Takes as long as there are objects; each request has its own end.
+            count = await rewrite_encrypted(client)
+            log.info("stored again under a new encryption key", extra={"key": key, "objects": count})
+            state.rewritten = wanted.rewrite
+            self.on_change(key)
+        async with asyncio.timeout(KEEP_TIMEOUT):
+            seen = state.seen = look.look(view, objects)
+            if seen.has("DaemonSet", node_trust.NAME) and not params.node_trust:
+                await _remove_node_trust(client)
+            tunnel = await look.data_plane(view, seen)
         return GuestState(
             reachable=True,
-            nodes=view.nodes,
-            ready_nodes=view.ready_nodes,
-            waiting=view.waiting,
-            data_plane=view.data_plane,
-            control_plane=view.control_plane,
+            nodes=seen.nodes,
+            ready_nodes=seen.ready_nodes,
+            waiting=seen.waiting,
+            data_plane=tunnel,
+            control_plane=look.control_plane(seen),
         )
 
 
@@ -210,11 +238,17 @@ async def _unpublished(client: Client, guest: GuestParams) -> tuple[str, ...]:
     return () if known.strip() == guest.root_bundle.decode().strip() else (f"ConfigMap {ROOT_CA}",)
 
 
-async def _apply_all(client: Client, objects: list[dict[str, Any]]) -> None:
+def _followed(view: GuestView, obj: Manifest) -> bool:
+    """Whether the view has this object's kind: then comparing costs no request, and drift is seen at once."""
+    informer = view.of(obj)
+    return informer is not None and informer.synced
+
+
+async def _apply_all(client: Client, view: GuestView, objects: list[Manifest]) -> None:
     limit = asyncio.Semaphore(AT_ONCE)
 
-    async def one(obj: dict[str, Any]) -> None:
+    async def one(obj: Manifest) -> None:
         async with limit:
-            await apply_if_changed(client, None, obj)
+            await apply_if_changed(client, view.of(obj), obj)
 
     await asyncio.gather(*(one(o) for o in objects))

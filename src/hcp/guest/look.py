@@ -1,0 +1,88 @@
+"""What is true inside the guest: nodes, the parts we keep there, and both directions of the tunnel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hcp.api import conditions as c
+from hcp.errors import HcpError
+from hcp.guest.objects import SYSTEM, Manifest
+from hcp.guest.state import Verdict
+from hcp.guest.view import GuestView
+from hcp.runtime.conditions import is_true
+from hcp.runtime.workloads import all_available
+
+
+@dataclass(frozen=True)
+class Look:
+    """What the view shows at this moment; two that are equal give the same status."""
+
+    nodes: int
+    ready_nodes: int
+    waiting: tuple[str, ...]
+    # Of each part we keep there, which spec the server has: another one than before may be somebody's change.
+    parts: tuple[tuple[str, str, int], ...]
+    agent: str
+
+    def has(self, kind: str, name: str) -> bool:
+        return any(part[:2] == (kind, name) for part in self.parts)
+
+
+def look(view: GuestView, wanted: Iterable[Manifest]) -> Look:
+    """Nothing is asked: the view is followed."""
+    nodes = view.nodes.list()
+    ready = sum(is_true((n.get("status") or {}).get("conditions"), "Ready") for n in nodes)
+    names = {(m["kind"], m["metadata"]["name"]) for m in wanted if m["kind"] in ("DaemonSet", "Deployment")}
+    daemons, deployments = view.daemons.list(), view.deployments.list()
+    live = [("DaemonSet", one) for one in daemons] + [("Deployment", one) for one in deployments]
+    parts = sorted((kind, str(o["metadata"]["name"]), int(o["metadata"].get("generation") or 0)) for kind, o in live)
+    running = sorted(p["metadata"]["name"] for p in view.agents.list() if _runs(p))
+    late = waiting(names, daemons, deployments, ready)
+    return Look(len(nodes), ready, late, tuple(parts), running[0] if running else "")
+
+
+def _runs(pod: Mapping[str, Any]) -> bool:
+    return (pod.get("status") or {}).get("phase") == "Running"
+
+
+def waiting(
+    names: Iterable[tuple[str, str]],
+    daemons: Iterable[Mapping[str, Any]],
+    deployments: Iterable[Mapping[str, Any]],
+    ready_nodes: int,
+) -> tuple[str, ...]:
+    """Parts that are not available, in words. Without a ready node none of them can be."""
+    if not ready_nodes:
+        return ("a ready node",)
+    by_name = {("DaemonSet", d["metadata"]["name"]): d for d in daemons}
+    by_name |= {("Deployment", d["metadata"]["name"]): d for d in deployments}
+    late = []
+    for kind, name in sorted(names):
+        live = by_name.get((kind, name))
+        if not all_available(live):
+            late.append(f"{kind} {name}")
+    return tuple(late)
+
+
+async def data_plane(view: GuestView, seen: Look) -> Verdict:
+    """From here to the nodes: the log of an agent comes through the tunnel it serves, so it has to be asked for."""
+    if not seen.nodes:
+        return "Unknown", c.NO_WORKER_NODES, "The cluster has no nodes yet"
+    if not seen.agent:
+        return "False", c.KONNECTIVITY_PODS_NOT_FOUND, "No konnectivity agent runs on any node"
+    try:
+        await view.client.logs(seen.agent, SYSTEM, tail=1, limit_bytes=1024)
+    except HcpError as exc:
+        return "False", c.LOGS_ACCESS_FAILED, f"The log of a konnectivity agent cannot be read: {exc}"
+    return "True", c.AS_EXPECTED, "The control plane reaches the nodes"
+
+
+def control_plane(seen: Look) -> Verdict:
+    """From the nodes to here: a node is Ready only while its heartbeats arrive at the hosted API."""
+    if not seen.nodes:
+        return "Unknown", c.NO_WORKER_NODES, "The cluster has no nodes yet"
+    if seen.ready_nodes:
+        return "True", c.AS_EXPECTED, f"{seen.ready_nodes} of {seen.nodes} nodes report to the control plane"
+    return "False", c.CONNECTION_CHECK_STALE, f"None of {seen.nodes} nodes reports to the control plane"

@@ -1,0 +1,24 @@
+"""What is known of the inside of a hosted cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hcp.api import conditions as c
+
+Verdict = tuple[str, str, str]
+NOT_LOOKED_AT: Verdict = ("Unknown", c.STATUS_UNKNOWN, "Known as soon as the hosted API answers")
+
+
+@dataclass(frozen=True)
+class GuestState:
+    """What is true inside the hosted cluster."""
+
+    reachable: bool = False
+    problem: str = ""
+    nodes: int = 0
+    ready_nodes: int = 0
+    # Parts that are not available yet, in words.
+    waiting: tuple[str, ...] = ()
+    data_plane: Verdict = NOT_LOOKED_AT
+    control_plane: Verdict = NOT_LOOKED_AT

@@ -1,0 +1,71 @@
+"""One watched view of a guest, shared by all who look into it.
+
+Tenants make objects, as many and as large as their etcd holds: of each kind only what somebody here reads is followed,
+and only when there is a reason to. A guest without nodes costs one watch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from hcp.api.names import LABEL_MANAGED_BY, MANAGED_BY
+from hcp.guest.objects import SYSTEM
+from hcp.kube import Client
+from hcp.kube.resources import DAEMONSETS, DEPLOYMENTS, NODES, PODS
+from hcp.kubevirt import slim
+from hcp.runtime import Informer
+
+_OURS = f"{LABEL_MANAGED_BY}={MANAGED_BY}"
+_AGENTS = "k8s-app=konnectivity-agent"
+_MOST_PARTS = 500
+
+
+def _phase_only(pod: dict[str, Any]) -> dict[str, Any]:
+    """All that is read of an agent: whether it runs, and under which name."""
+    metadata, status = pod.get("metadata") or {}, pod.get("status") or {}
+    kept = ("name", "namespace", "uid", "resourceVersion", "labels")
+    return {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {key: metadata[key] for key in kept if key in metadata},
+        "status": {"phase": status.get("phase")},
+    }
+
+
+class GuestView:
+    """The caches of one guest; begins with its nodes."""
+
+    def __init__(self, client: Client) -> None:
+        self.client = client
+        self.nodes = Informer(client, NODES, transform=slim.node, most=slim.MOST_NODES)
+        # What we keep there, followed once there are nodes to run it.
+        self.daemons = Informer(client, DAEMONSETS, SYSTEM, _OURS, most=_MOST_PARTS)
+        self.deployments = Informer(client, DEPLOYMENTS, SYSTEM, _OURS, most=_MOST_PARTS)
+        self.agents = Informer(client, PODS, SYSTEM, _AGENTS, transform=_phase_only, most=slim.MOST_NODES)
+
+    @property
+    def _parts(self) -> tuple[Informer, ...]:
+        return (self.daemons, self.deployments, self.agents)
+
+    def of(self, obj: Mapping[str, Any]) -> Informer | None:
+        """The cache that holds this object, if one does."""
+        return {"DaemonSet": self.daemons, "Deployment": self.deployments}.get(str(obj.get("kind")))
+
+    def on_change(self, tell: Callable[[], None]) -> None:
+        """Call `tell` whenever anything in it changed."""
+        for informer in (self.nodes, *self._parts):
+            informer.add_listener(lambda _old, _new: tell())
+
+    async def start(self) -> None:
+        await self.nodes.start()
+        await self.nodes.wait_synced()
+
+    async def follow_parts(self) -> None:
+        """The parts that run on nodes, from now on. Safe to call again."""
+        await asyncio.gather(*(informer.start() for informer in self._parts))
+        await asyncio.gather(*(informer.wait_synced() for informer in self._parts))
+
+    async def stop(self) -> None:
+        await asyncio.gather(*(informer.stop() for informer in (self.nodes, *self._parts)))
