@@ -19,8 +19,8 @@ from hcp.hostedcluster.translate import params
 from hcp.kube import Client, load_config
 from hcp.kube import resources as r
 from hcp.kube.errors import NotFound
-from hcp.nodepool.setup import setup
 from hcp.nodepool.watches import Watches
+from hcp.operator import wiring
 from hcp.runtime import Controller, EventRecorder
 from hcp.runtime.context import PUBLISHED_KUBECONFIG, Guests, Informers, OperatorContext
 
@@ -181,7 +181,7 @@ async def running_operator(
 
     async with Client(load_config(kubeconfig), observer=observer) as client:
         ctx = OperatorContext(client, Informers(client), Guests(client, inside=False), EventRecorder(client, "test"))
-        controllers = await setup(ctx, release)
+        controllers = wiring.for_nodes(ctx, release)
         await ctx.informers.start()
         tasks = [asyncio.create_task(controller.run()) for controller in controllers]
         try:

@@ -114,7 +114,7 @@ async def test_every_member_gets_its_room_back_while_the_cluster_answers(members
     before = await members.sizes()
     assert min(before) > 40 * 1024**2
     context = cast(Any, SimpleNamespace(inside=True, events=None))
-    care = EtcdCare(context, lambda _key: None, where=lambda _p, index: members.urls[index or 0])
+    care = EtcdCare(context, where=lambda _p, index: members.urls[index or 0])
     params = Params("three", "clusters", "clusters-three", "three", "id", highly_available=True)
     care._wanted[KEY] = Wanted(params, members.identity, {})
     state = care.state(KEY)

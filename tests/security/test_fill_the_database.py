@@ -25,10 +25,11 @@ from tests.integration.test_hostedcluster import (  # noqa: F401 - fixtures
     server,
 )
 
-from hcp.hostedcluster import controller, etcd_care
+from hcp.hostedcluster import etcd_care
 from hcp.kube import Client, found_config
 from hcp.kube import resources as k
 from hcp.kube.errors import ApiError
+from hcp.operator import wiring
 
 NAME = "full"
 NS = f"clusters-{NAME}"
@@ -56,7 +57,7 @@ async def guest(
     port = free_port()
     pods = HostedPods(tmp_path, bin_dir, admin, NS, port)
     found = functools.partial(etcd_care.EtcdCare, where=lambda _p, _index: pods.etcd_url)
-    monkeypatch.setattr(controller, "EtcdCare", found)
+    monkeypatch.setattr(wiring, "EtcdCare", found)
     monkeypatch.setattr(etcd_care, "LOOK", 0.5)
     monkeypatch.setattr(etcd_care, "LOOK_FULL", 0.5)
     operator()

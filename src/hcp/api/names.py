@@ -125,6 +125,13 @@ CAPI_PROVIDER = "capi-provider"
 # What needs a right of its own (install/privileges.py), as `hcp install --allow-privileges` names it.
 PRIVILEGES = ("pod-security", "priority-classes", "images", "resource-requests", "kept-namespaces", "tolerations")
 
+# Services in a hosted namespace, and the one bootstrap server of a management cluster
+API_SERVICE = "kube-apiserver"
+KONNECTIVITY_SERVICE = "konnectivity-server"
+IGNITION_SERVER = "ignition-server"
+# Where Routes are reached.
+ROUTE_PORT = 443
+
 # Objects with fixed names
 SUPPORTED_VERSIONS = "supported-versions"
 SUPPORTED_VERSIONS_KEY = "supported-versions"

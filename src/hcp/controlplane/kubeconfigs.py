@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from hcp.api import names
 from hcp.controlplane.meta import secret, secret_data
 from hcp.controlplane.params import Manifest, Params
-from hcp.controlplane.services import API_SERVICE
 from hcp.pki import kubeconfig, kubeconfig_yaml
 from hcp.runtime.context import PUBLISHED_KUBECONFIG
 
@@ -16,12 +15,12 @@ KEY = names.KUBECONFIG_KEY
 
 def internal_url(p: Params) -> str:
     """From pods of the hosted namespace: the short name resolves with one question to the DNS."""
-    return f"https://{API_SERVICE}:{p.api_port}"
+    return f"https://{names.API_SERVICE}:{p.api_port}"
 
 
 def service_url(p: Params) -> str:
     """From anywhere in the management cluster."""
-    return f"https://{API_SERVICE}.{p.namespace}.svc:{p.api_port}"
+    return f"https://{names.API_SERVICE}.{p.namespace}.svc:{p.api_port}"
 
 
 def localhost_url(p: Params) -> str:

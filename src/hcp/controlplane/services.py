@@ -10,10 +10,7 @@ from hcp.api import names
 from hcp.controlplane.meta import component_labels, obj
 from hcp.controlplane.params import AGENT_PORT, API_PORT, Endpoint, Manifest, Params, Publishing
 
-API_SERVICE = "kube-apiserver"
-KONNECTIVITY_SERVICE = "konnectivity-server"
 EXTERNAL_DNS = "external-dns.alpha.kubernetes.io/hostname"
-ROUTE_PORT = 443
 
 
 def route_host(service: str, namespace: str, domain: str) -> str:
@@ -28,13 +25,13 @@ def api_service(p: Params) -> Manifest:
     """In front of kube-apiserver, published by the strategy of service APIServer."""
     publishing = p.published("APIServer")
     port: Manifest = {"name": "client", "port": p.api_port, "protocol": "TCP", "targetPort": "client"}
-    return _service(p, API_SERVICE, publishing, port, p.allowed_cidrs)
+    return _service(p, names.API_SERVICE, publishing, port, p.allowed_cidrs)
 
 
 def konnectivity_service(p: Params) -> Manifest:
     """Where the agents of the nodes call; the server is a container of the kube-apiserver pod."""
     port: Manifest = {"name": "agent", "port": AGENT_PORT, "protocol": "TCP", "targetPort": "agent"}
-    return _service(p, KONNECTIVITY_SERVICE, p.published("Konnectivity"), port, ())
+    return _service(p, names.KONNECTIVITY_SERVICE, p.published("Konnectivity"), port, ())
 
 
 def _service(p: Params, name: str, publishing: Publishing, port: Manifest, allowed: tuple[str, ...]) -> Manifest:
@@ -59,7 +56,10 @@ def _service(p: Params, name: str, publishing: Publishing, port: Manifest, allow
 def routes(p: Params) -> list[Manifest]:
     """One Route per service published so; the host is ours, or left to the router where we know no domain."""
     result = []
-    for service, name, port in (("APIServer", API_SERVICE, "client"), ("Konnectivity", KONNECTIVITY_SERVICE, "agent")):
+    for service, name, port in (
+        ("APIServer", names.API_SERVICE, "client"),
+        ("Konnectivity", names.KONNECTIVITY_SERVICE, "agent"),
+    ):
         publishing = p.published(service)
         if publishing.type != "Route":
             continue
@@ -82,7 +82,7 @@ def endpoint(
     """The published address, from what is in the cluster; None while there is none."""
     if publishing.type == "Route":
         host = publishing.hostname or ((route or {}).get("spec") or {}).get("host") or ""
-        return Endpoint(host, ROUTE_PORT) if host else None
+        return Endpoint(host, names.ROUTE_PORT) if host else None
     if service is None:
         return None
     port = service["spec"]["ports"][0]
@@ -98,7 +98,7 @@ def endpoint(
 
 def waiting_for(publishing: Publishing) -> str:
     """What is missing while `endpoint` gives None, for the InfrastructureReady condition."""
-    name = API_SERVICE if publishing.service == "APIServer" else KONNECTIVITY_SERVICE
+    name = names.API_SERVICE if publishing.service == "APIServer" else names.KONNECTIVITY_SERVICE
     if publishing.type == "Route":
         return f"Route {name} has no host yet: no apps domain is known and no router has set one"
     if publishing.type == "NodePort":

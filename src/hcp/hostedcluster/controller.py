@@ -1,4 +1,4 @@
-"""Wiring of the HostedCluster controllers into the operator."""
+"""The HostedCluster controller: what it follows, and whose pass a change asks for."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from typing import Any
 
 from hcp.api import names
 from hcp.guest.keeper import Keeper
-from hcp.guest.views import Views
 from hcp.hostedcluster.cache import LABELLED, Cache
 from hcp.hostedcluster.etcd_care import EtcdCare
-from hcp.hostedcluster.phases.observe import IGNITION
 from hcp.hostedcluster.reconcile import HostedClusterKind
 from hcp.hostedcluster.registries import Registries
 from hcp.hostedcluster.releases import Releases
@@ -35,35 +33,30 @@ GOING = ("Namespace", "Cluster")
 
 
 class HostedClusters:
-    """The controllers and what they share; `releases` also serves other reconcilers."""
+    """The controller and what its passes share; `release` also serves node pools."""
 
-    def __init__(self, ctx: OperatorContext) -> None:
+    def __init__(self, ctx: OperatorContext, guests: Keeper, care: EtcdCare) -> None:
         self.ctx = ctx
         self.cache = Cache(ctx.client, ctx.informers)
         networks = ManagementNetworks(ctx.informers)
-        declared = ctx.internal_registries, ctx.insecure_registries
-        registries = Registries(lambda: networks.now().hidden, *declared)
+        registries = Registries(lambda: networks.now().hidden, ctx.internal_registries, ctx.insecure_registries)
         self._releases = Releases(self.cache, registries, self._changed)
-        self._views = Views()
-        self._guests = Keeper(ctx, self._views)
-        self._guests.on_change = self._changed
-        self._care = EtcdCare(ctx, self._changed)
+        self._strangers = Strangers(ctx.client, self._changed)
+        guests.on_change = care.on_change = self._changed
+        line = Turns(self._changed)
+        tools = Tools(ctx, self.cache, self._releases, guests, care, line, self._strangers)
         self._controller = Controller(
             "hostedcluster",
-            self._reconcile,
+            Reconciler(HostedClusterKind(tools)),
             workers=WORKERS,
             max_delay=10.0,
             group=namespace_of,
             per_group=PER_NAMESPACE,
         )
-        self._strangers = Strangers(ctx.client, self._changed)
-        line = Turns(self._changed)
-        tools = Tools(ctx, self.cache, self._releases, self._guests, self._care, line, self._strangers)
-        self._reconciler = Reconciler(HostedClusterKind(tools))
         self._followed: set[str] = set()
 
-    def wire(self) -> list[Controller]:
-        """Connect watches; the caller starts the informers, then runs the controllers."""
+    def wire(self) -> Controller:
+        """Connect watches; the caller starts the informers, then runs the controller."""
         clusters = self.cache.informer(k.HOSTEDCLUSTERS)
         clusters.add_index("hosted", lambda hc: [_hosted(hc)])
         clusters.add_listener(self._seen)
@@ -77,15 +70,12 @@ class HostedClusters:
         for resource in (k.ROUTES, k.SERVICES, k.DEPLOYMENTS):
             informer = self.ctx.informers.get(resource, ns=self.ctx.namespace)
             informer.add_listener(self._ignition_changed)
-        self.ctx.closers += [self._releases.close, self._views.close, self._strangers.close]
-        return [self._controller, self._guests.wire(), self._care.controller]
+        self.ctx.closers += [self._releases.close, self._strangers.close]
+        return self._controller
 
     async def release(self, cluster: Mapping[str, Any], image: str) -> Release:
         """For node pools: the same reading, with the same pull secret, mirrors and trust; errors are raised."""
         return await self._releases.read_or_raise(cluster, image)
-
-    async def _reconcile(self, key: str) -> Any:
-        return await self._reconciler(key)
 
     def _changed(self, key: str) -> None:
         self._controller.enqueue(key)
@@ -104,7 +94,7 @@ class HostedClusters:
         informer.add_listener(listener)
 
     def _ignition_changed(self, old: Object | None, new: Object | None) -> None:
-        if (new or old or {}).get("metadata", {}).get("name") != IGNITION:
+        if (new or old or {}).get("metadata", {}).get("name") != names.IGNITION_SERVER:
             return
         if old is None or new is None or _available(old) != _available(new) or old.get("spec") != new.get("spec"):
             self._everything()
@@ -186,8 +176,3 @@ def _ready(obj: Object) -> Any:
 
 def _available(obj: Object) -> Any:
     return [c.get("status") for c in (obj.get("status") or {}).get("conditions") or [] if c.get("type") == "Available"]
-
-
-async def setup(ctx: OperatorContext) -> tuple[HostedClusters, list[Controller]]:
-    clusters = HostedClusters(ctx)
-    return clusters, clusters.wire()

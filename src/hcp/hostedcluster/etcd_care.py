@@ -84,9 +84,10 @@ class Wanted:
 class EtcdCare:
     """One key per hosted cluster; `where` gives the address of a member."""
 
-    def __init__(self, ctx: OperatorContext, on_change: Callable[[str], None], where: Where = member_url) -> None:
+    def __init__(self, ctx: OperatorContext, where: Where = member_url) -> None:
         self._ctx = ctx
-        self._on_change = on_change
+        # Told which HostedCluster to look at again, once somebody wants to know.
+        self.on_change: Callable[[str], None] = lambda key: None
         self._where = where
         # From outside the management cluster there is no way to the pods, unless somebody gives one.
         self._reachable = ctx.inside or where is not member_url
@@ -197,7 +198,7 @@ class EtcdCare:
             changed = bool(state.full) or bool(full)
             state.full = full
             if changed:
-                self._on_change(key)
+                self.on_change(key)
 
     def _event(self, wanted: Wanted, kind: str, reason: str, message: str) -> None:
         self._ctx.events.event(wanted.cluster, kind, reason, message)

@@ -17,7 +17,7 @@ from hcp.controlplane.params import (
 )
 from hcp.guest.own_network import own_network
 
-SERVICES = {"APIServer": services.API_SERVICE, "Konnectivity": services.KONNECTIVITY_SERVICE}
+SERVICES = {"APIServer": names.API_SERVICE, "Konnectivity": names.KONNECTIVITY_SERVICE}
 DEFAULT_CLUSTER_NETWORK = "10.132.0.0/14"
 DEFAULT_SERVICE_NETWORK = "172.31.0.0/16"
 

@@ -13,12 +13,11 @@ from typing import Any
 
 from hcp import pki
 from hcp.api.addresses import is_address
-from hcp.api.names import OPERATOR_NAMESPACE, subdomain_problem
+from hcp.api.names import IGNITION_SERVER, OPERATOR_NAMESPACE, subdomain_problem
 from hcp.ignition.store import LABEL, LABEL_CERTIFICATE
 
 CA_SECRET = "ignition-server-ca-cert"
 SERVING_SECRET = "ignition-server-serving-cert"
-SERVICE = "ignition-server"
 
 
 # Names of all clusters stand in one certificate, and machines take no handshake beyond 64 KiB.
@@ -72,7 +71,12 @@ def can_be_certified(host: str) -> bool:
 
 def own_names(namespace: str = OPERATOR_NAMESPACE) -> list[str]:
     """The names the server has inside the management cluster."""
-    return [SERVICE, f"{SERVICE}.{namespace}.svc", f"{SERVICE}.{namespace}.svc.cluster.local", "localhost"]
+    return [
+        IGNITION_SERVER,
+        f"{IGNITION_SERVER}.{namespace}.svc",
+        f"{IGNITION_SERVER}.{namespace}.svc.cluster.local",
+        "localhost",
+    ]
 
 
 def serving_leaf(hosts: Iterable[str], namespace: str = OPERATOR_NAMESPACE) -> pki.Leaf:
@@ -81,7 +85,7 @@ def serving_leaf(hosts: Iterable[str], namespace: str = OPERATOR_NAMESPACE) -> p
     addresses: set[str] = {"127.0.0.1"}
     for host in filter(can_be_certified, hosts):
         (addresses if is_address(host) else names).add(host)
-    return pki.Leaf("ignition-server", dns=tuple(sorted(names)), ips=tuple(sorted(addresses)), usage="server")
+    return pki.Leaf(IGNITION_SERVER, dns=tuple(sorted(names)), ips=tuple(sorted(addresses)), usage="server")
 
 
 def ca_secret(pair: pki.KeyPair, namespace: str = OPERATOR_NAMESPACE) -> dict[str, Any]:

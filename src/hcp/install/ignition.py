@@ -17,7 +17,7 @@ from hcp.api.manifests import (
 from hcp.install.base import pull_secrets
 from hcp.install.options import Options
 
-NAME = "ignition-server"
+NAME = names.IGNITION_SERVER
 PORT = 9090
 METRICS_PORT = 8080
 LABELS = {"app": NAME, names.LABEL_COMPONENT: NAME}

@@ -12,20 +12,15 @@ from contextlib import aclosing
 from typing import Any
 
 from hcp.api import names
-from hcp.controlplane.meta import digest, secret_data
+from hcp.controlplane.meta import digest
 from hcp.kube import Client
-from hcp.kube.errors import AlreadyExists
 from hcp.kube.follow import follow
-from hcp.kube.resources import CRDS, SECRETS
+from hcp.kube.resources import CRDS
 from hcp.operator.support import Support
-from hcp.pki import issue, new_ca
-from hcp.runtime.apply import apply_if_changed
 from hcp.runtime.conditions import is_true
 
 log = logging.getLogger(__name__)
 Object = dict[str, Any]
-OWNER_LABEL = f"{names.GROUP}/managed-by"
-OWNER = "hcp"
 DEFINITION_HASH = f"{names.GROUP}/definition-hash"
 WEBHOOK_SECRET = "capi-webhooks-tls"
 WEBHOOK_DIR = "/tmp/k8s-webhook-server/serving-certs"
@@ -40,7 +35,7 @@ MANAGERS = {
 def definition(component: str, crd: Mapping[str, Any]) -> Object:
     """A CRD with the labels by which Cluster API finds the version of a contract."""
     served = [v["name"] for v in crd["spec"]["versions"] if v.get("storage")]
-    labels = {OWNER_LABEL: OWNER, "cluster.x-k8s.io/v1beta1": served[0]}
+    labels = {names.LABEL_MANAGED_BY: names.MANAGED_BY, "cluster.x-k8s.io/v1beta1": served[0]}
     if component == "cluster-api-kubevirt":
         labels["cluster.x-k8s.io/provider"] = "kubevirt"
     metadata = crd["metadata"]
@@ -113,7 +108,7 @@ def deployment(component: str, image: str, ns: str) -> Object:
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": {"name": name, "namespace": ns, "labels": {**labels, OWNER_LABEL: OWNER}},
+        "metadata": {"name": name, "namespace": ns, "labels": {**labels, names.LABEL_MANAGED_BY: names.MANAGED_BY}},
         "spec": {
             "replicas": 1,
             "revisionHistoryLimit": 2,
@@ -164,37 +159,4 @@ def _stale(live: Object | None, wanted: Object) -> bool:
 
 
 def _ours(crd: Object) -> bool:
-    return (crd["metadata"].get("labels") or {}).get(OWNER_LABEL) == OWNER
-
-
-async def ensure_managers(client: Client, support: Support, ns: str) -> None:
-    """The two Deployments. Their webhooks are not registered, but their servers want a certificate."""
-    await _webhook_certificate(client, ns)
-    for component in MANAGERS:
-        image = support.images.get(component)
-        if image:
-            await apply_if_changed(client, None, deployment(component, image, ns))
-        else:
-            log.warning("no image is known, it is not started", extra={"component": component})
-
-
-async def _webhook_certificate(client: Client, ns: str) -> None:
-    live = await client.get_or_none(SECRETS, WEBHOOK_SECRET, ns)
-    if live is not None and {"tls.crt", "tls.key"} <= secret_data(live).keys():
-        return
-    ca = new_ca("capi-webhooks")
-    pair = issue(ca, "capi-webhooks", dns=["capi-webhooks"], days=3650)
-    import base64
-
-    data = {"tls.crt": pair.cert_pem, "tls.key": pair.key_pem, "ca.crt": ca.cert_pem}
-    secret = {
-        "apiVersion": "v1",
-        "kind": "Secret",
-        "metadata": {"name": WEBHOOK_SECRET, "namespace": ns, "labels": {OWNER_LABEL: OWNER}},
-        "type": "kubernetes.io/tls",
-        "data": {k: base64.b64encode(v).decode() for k, v in data.items()},
-    }
-    try:
-        await client.create(secret)
-    except AlreadyExists:
-        return
+    return (crd["metadata"].get("labels") or {}).get(names.LABEL_MANAGED_BY) == names.MANAGED_BY

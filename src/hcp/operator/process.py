@@ -1,9 +1,8 @@
-"""The operator process: one leader works, the others wait with warm hands."""
+"""The operator process: one leader works, the others stand by."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import socket
@@ -13,11 +12,9 @@ from dataclasses import dataclass, field
 
 from hcp.api import names
 from hcp.errors import HcpError
-from hcp.hostedcluster import controller as hostedcluster
 from hcp.kube import Client, ClusterConfig
 from hcp.kube.errors import Forbidden
-from hcp.nodepool import setup as nodepool
-from hcp.operator import capi, support
+from hcp.operator import capi, support, wiring
 from hcp.runtime import Controller, EventRecorder, Lease, serve_health
 from hcp.runtime.context import Guests, Informers, OperatorContext
 from hcp.runtime.requests import observe_request
@@ -108,19 +105,13 @@ class Operator:
             insecure_registries=options.insecure_registries,
             hosted_quota=options.hosted_quota,
         )
-        clusters, controllers = await hostedcluster.setup(ctx)
-        controllers += await nodepool.setup(ctx, clusters.release)
+        controllers = wiring.everything(ctx, options.support, own_cluster_api=ours)
         await ctx.informers.start()
         self._synced = True
         log.info("caches are filled", extra={"controllers": [c.name for c in controllers]})
-        managers = asyncio.create_task(self._managers(client)) if ours else None
         try:
             await self._work(controllers)
         finally:
-            if managers is not None:
-                managers.cancel()
-                with contextlib.suppress(asyncio.CancelledError):
-                    await managers
             await ctx.events.flush()
             for closer in reversed(ctx.closers):
                 await closer()
@@ -148,14 +139,4 @@ class Operator:
                 raise
             except (HcpError, TimeoutError) as exc:
                 log.warning("cannot apply Cluster API's definitions, trying again", extra={"error": str(exc)})
-                await asyncio.sleep(CAPI_RETRY)
-
-    async def _managers(self, client: Client) -> None:
-        """Cluster API's Deployments; a failure here must not keep control planes from coming up."""
-        while True:
-            try:
-                await capi.ensure_managers(client, self._options.support, self._options.namespace)
-                return
-            except HcpError as exc:
-                log.warning("cannot start Cluster API, trying again", extra={"error": str(exc), "hint": exc.hint})
                 await asyncio.sleep(CAPI_RETRY)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from hcp.api import conditions as c
+from hcp.api.names import IGNITION_SERVER
 from hcp.hostedcluster.scope import Learned, Scope
 from hcp.kube.resources import DEPLOYMENTS, NODEPOOLS, NODES, ROUTES, SECRETS, SERVICES, STATEFULSETS, STORAGECLASSES
 from hcp.runtime.conditions import get_condition, is_false
 from hcp.runtime.workloads import serving
 
-IGNITION = "ignition-server"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 
 
@@ -92,13 +92,13 @@ def _selected(node: dict[str, Any], selector: Any) -> bool:
 def _ignition(scope: Scope) -> dict[str, Any]:
     """Where nodes get their first document: one server for the whole management cluster."""
     ns = scope.ctx.namespace
-    route = scope.ctx.informers.get(ROUTES, ns=ns).get(IGNITION, ns)
+    route = scope.ctx.informers.get(ROUTES, ns=ns).get(IGNITION_SERVER, ns)
     publishing = scope.params.published("Ignition")
     host = publishing.hostname or ((route or {}).get("spec") or {}).get("host") or ""
     if publishing.type == "NodePort":
-        service = scope.ctx.informers.get(SERVICES, ns=ns).get(IGNITION, ns)
+        service = scope.ctx.informers.get(SERVICES, ns=ns).get(IGNITION_SERVER, ns)
         ports = ((service or {}).get("spec") or {}).get("ports") or [{}]
         if node_port := ports[0].get("nodePort"):
             host = f"{publishing.address}:{node_port}"
-    server = scope.ctx.informers.get(DEPLOYMENTS, ns=ns).get(IGNITION, ns)
+    server = scope.ctx.informers.get(DEPLOYMENTS, ns=ns).get(IGNITION_SERVER, ns)
     return {"ignition_endpoint": host, "ignition_ready": None if server is None else serving(server)}

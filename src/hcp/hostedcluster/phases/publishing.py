@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from hcp.api import names
 from hcp.controlplane import etcd, services
 from hcp.hostedcluster.scope import Learned, Scope
 from hcp.runtime.phases import Waiting
@@ -15,7 +16,7 @@ async def run(scope: Scope) -> Learned:
     live = await asyncio.gather(*(scope.cache.apply(o) for o in objects))
     by_name = {(o["kind"], o["metadata"]["name"]): o for o in live}
     found, missing = {}, []
-    for service, name in (("APIServer", services.API_SERVICE), ("Konnectivity", services.KONNECTIVITY_SERVICE)):
+    for service, name in (("APIServer", names.API_SERVICE), ("Konnectivity", names.KONNECTIVITY_SERVICE)):
         publishing = p.published(service)
         found[service] = services.endpoint(publishing, by_name.get(("Service", name)), by_name.get(("Route", name)))
         if found[service] is None:

@@ -14,14 +14,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from hcp.api.addresses import is_address
-from hcp.api.names import LABEL_CONTROL_PLANE_NAMESPACE
-from hcp.controlplane import services
+from hcp.api.names import (
+    API_SERVICE,
+    IGNITION_SERVER,
+    KONNECTIVITY_SERVICE,
+    LABEL_CONTROL_PLANE_NAMESPACE,
+    ROUTE_PORT,
+)
 from hcp.kube.resources import ROUTES, SERVICES
 from hcp.runtime.context import OperatorContext
 
 Object = dict[str, Any]
-_NAMES = {"APIServer": services.API_SERVICE, "Konnectivity": services.KONNECTIVITY_SERVICE}
-_IGNITION = "ignition-server"
+_NAMES = {"APIServer": API_SERVICE, "Konnectivity": KONNECTIVITY_SERVICE}
 _LOOKUP_SECONDS = 10.0
 _REMEMBERED_SECONDS = 60.0
 
@@ -70,8 +74,8 @@ class PublishedServices:
                 service = self._services.get(_NAMES[name], hosted)
                 route = self._routes.get(_NAMES[name], hosted)
             elif name == "Ignition":
-                service = self._own_services.get(_IGNITION, self._namespace)
-                route = self._own_routes.get(_IGNITION, self._namespace)
+                service = self._own_services.get(IGNITION_SERVER, self._namespace)
+                route = self._own_routes.get(IGNITION_SERVER, self._namespace)
             else:
                 continue
             found = published(name, entry.get("servicePublishingStrategy") or {}, service, route)
@@ -87,7 +91,7 @@ def published(
     kind = str(strategy.get("type") or "Route")
     if kind == "Route":
         named = {(strategy.get("route") or {}).get("hostname"), ((route or {}).get("spec") or {}).get("host")}
-        return Published(name, kind, tuple(sorted(host for host in named if host)), services.ROUTE_PORT)
+        return Published(name, kind, tuple(sorted(host for host in named if host)), ROUTE_PORT)
     ports = ((service or {}).get("spec") or {}).get("ports") or [{}]
     if kind == "NodePort":
         host, port = (strategy.get("nodePort") or {}).get("address") or "", int(ports[0].get("nodePort") or 0)

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from hcp.nodepool.isolation_report import node_ports
-from hcp.nodepool.published import OnNodes, Published, Resolver, on_nodes, published
+from hcp.kubevirt.isolation_report import node_ports
+from hcp.kubevirt.published import OnNodes, Published, Resolver, on_nodes, published
 
 NODES = ("192.0.2.1", "192.0.2.2")
 

@@ -9,9 +9,7 @@ from hcp.api.names import ANNOTATION_CLUSTER, LABEL_CONTROL_PLANE_NAMESPACE, con
 from hcp.kube.errors import Forbidden, NotFound
 from hcp.kube.resources import HOSTEDCLUSTERS, HOSTEDCONTROLPLANES, NAMESPACES, NETWORKPOLICIES
 from hcp.kubevirt.infra import Infra, InfraClients, credentials
-from hcp.kubevirt.netpol import NAME, PolicyInput, virt_launcher_policy
-from hcp.kubevirt.networks import ManagementNetworks, networks_of
-from hcp.nodepool.isolation_report import (
+from hcp.kubevirt.isolation_report import (
     KEPT_OFF,
     NETWORKS_UNKNOWN,
     Verdict,
@@ -20,7 +18,9 @@ from hcp.nodepool.isolation_report import (
     report,
     tell_infra,
 )
-from hcp.nodepool.published import OnNodes, PublishedServices, on_nodes
+from hcp.kubevirt.netpol import NAME, PolicyInput, virt_launcher_policy
+from hcp.kubevirt.networks import ManagementNetworks, networks_of
+from hcp.kubevirt.published import OnNodes, PublishedServices, on_nodes
 from hcp.runtime import Controller, Result, apply_if_changed
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.ownership import belongs, cluster_of

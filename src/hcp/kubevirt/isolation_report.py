@@ -10,7 +10,7 @@ from hcp.kube import Client
 from hcp.kube.errors import Conflict, NotFound
 from hcp.kube.resources import HOSTEDCLUSTERS
 from hcp.kubevirt.infra import Infra
-from hcp.nodepool.published import OnNodes
+from hcp.kubevirt.published import OnNodes
 from hcp.runtime import EventRecorder, Result
 from hcp.runtime.conditions import get_condition, remove_condition, set_condition
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from hcp import pki
+from hcp.api.names import IGNITION_SERVER
 from hcp.ignition.certs import (
     CA_SECRET,
     SERVING_SECRET,
@@ -23,7 +24,6 @@ from hcp.runtime.context import OperatorContext
 from hcp.runtime.store import key_of
 
 Object = dict[str, Any]
-_KEY = "ignition-server"
 _DAILY = 24 * 3600.0
 
 
@@ -39,14 +39,14 @@ class EndpointCertificates:
 
     def wire(self) -> Controller:
         """Look again when a Route or a published endpoint changes."""
-        self.controller.watch(self._routes, lambda route: (_KEY,))
-        self.controller.watch(self._clusters, lambda cluster: (_KEY,))
-        self.controller.enqueue(_KEY)
+        self.controller.watch(self._routes, lambda route: (IGNITION_SERVER,))
+        self.controller.watch(self._clusters, lambda cluster: (IGNITION_SERVER,))
+        self.controller.enqueue(IGNITION_SERVER)
         return self.controller
 
     def _own(self) -> Iterable[str]:
         for route in self._routes.list(self._ctx.namespace):
-            if route["metadata"]["name"].startswith("ignition-server") and (route.get("spec") or {}).get("host"):
+            if route["metadata"]["name"].startswith(IGNITION_SERVER) and (route.get("spec") or {}).get("host"):
                 yield str(route["spec"]["host"])
 
     def _wanted(self) -> Iterable[Wanted]:

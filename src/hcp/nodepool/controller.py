@@ -1,0 +1,20 @@
+"""The NodePool controller."""
+
+from __future__ import annotations
+
+from hcp.kubevirt.infra import InfraClients
+from hcp.nodepool.reconcile import NodePoolReconciler
+from hcp.nodepool.scope import ReleaseSource, Tools
+from hcp.nodepool.watches import Watches
+from hcp.runtime import Controller
+from hcp.runtime.context import OperatorContext
+from hcp.runtime.controller import namespace_of
+
+
+def node_pools(ctx: OperatorContext, infras: InfraClients, releases: ReleaseSource) -> Controller:
+    """Connected to its watches; the caller starts the informers, then runs it."""
+    watches = Watches(ctx)
+    reconciler = NodePoolReconciler(Tools(ctx, watches, infras, releases))
+    controller = Controller("nodepool", reconciler.reconcile, workers=16, group=namespace_of, per_group=8)
+    watches.wire(controller)
+    return controller
