@@ -262,7 +262,7 @@ async def test_many_clusters_are_served_at_once(shared_server: ApiServer, own_se
         changed = pool.get("one", "admin", "c", lambda: load_config(own_server.kubeconfig))
         assert (await changed.get(r.CONFIGMAPS, "who", "default"))["data"]["n"] == "2"
         pool.get("one", "infra", "d", lambda: load_config(own_server.kubeconfig))
-        await pool.drop("one")
+        pool.drop("one")
         assert len(pool) == 1, "every client of an owner that is gone is closed"
         assert pool.get("two", "admin", "b", lambda: load_config(own_server.kubeconfig)) is two
 

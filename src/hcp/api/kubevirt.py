@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hcp.api import defaults
 from hcp.api.parts import key_ref, labels
 from hcp.api.schema import (
     MAX_NAME,
@@ -19,9 +20,6 @@ from hcp.api.schema import (
 )
 
 ACCESS_MODES = ("ReadWriteOnce", "ReadWriteMany", "ReadOnly", "ReadWriteOncePod")
-DEFAULT_ROOT_SIZE = "32Gi"
-DEFAULT_MEMORY = "8Gi"
-DEFAULT_CORES = 2
 # What one virtual machine can have at all: QEMU ends at 1024 processors, a PCI bus tree far below this many devices.
 MAX_CORES = 1024
 MAX_DEVICE_COUNT = 64
@@ -98,7 +96,7 @@ def cluster_block() -> Schema:
 def node_block() -> Schema:
     persistent = obj(
         {
-            "size": quantity("Size of the disk.", default=DEFAULT_ROOT_SIZE),
+            "size": quantity("Size of the disk.", default=defaults.ROOT_SIZE),
             "storageClass": string("StorageClass of the disk.", max_len=255),
             "accessModes": array(string(enum=ACCESS_MODES), "Access modes of the disk.", max_items=10, unique=True),
             "volumeMode": string("Block or Filesystem.", enum=("Filesystem", "Block")),
@@ -120,18 +118,18 @@ def node_block() -> Schema:
             ),
         },
         "The root disk of each virtual machine.",
-        default={"type": "Persistent", "persistent": {"size": DEFAULT_ROOT_SIZE}},
+        default={"type": "Persistent", "persistent": {"size": defaults.ROOT_SIZE}},
     )
     compute = obj(
         {
-            "memory": quantity("Memory of each virtual machine.", default=DEFAULT_MEMORY),
-            "cores": integer("Cores of each virtual machine.", minimum=1, maximum=MAX_CORES, default=DEFAULT_CORES),
+            "memory": quantity("Memory of each virtual machine.", default=defaults.MEMORY),
+            "cores": integer("Cores of each virtual machine.", minimum=1, maximum=MAX_CORES, default=defaults.CORES),
             "qosClass": string(
                 "Guaranteed reserves what is asked for.", enum=("Burstable", "Guaranteed"), default="Burstable"
             ),
         },
         "Size of each virtual machine.",
-        default={"memory": DEFAULT_MEMORY, "cores": DEFAULT_CORES},
+        default={"memory": defaults.MEMORY, "cores": defaults.CORES},
     )
     network = obj(
         {

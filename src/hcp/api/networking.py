@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
+from hcp.api import defaults
 from hcp.api.parts import HOST_OR_IP_PATTERN, IP_PATTERN, cidr, hostname
 from hcp.api.schema import MAX_NAME, Schema, array, immutable, integer, kept, obj, rule, string
 
 SERVICES = ("APIServer", "OAuthServer", "OIDC", "Konnectivity", "Ignition", "OVNSbDb")
 PUBLISHING = ("LoadBalancer", "NodePort", "Route", "None", "S3")
 NETWORK_TYPES = ("OpenShiftSDN", "Calico", "OVNKubernetes", "Other")
-
-DEFAULT_CLUSTER_CIDR = "10.132.0.0/14"
-DEFAULT_SERVICE_CIDR = "172.31.0.0/16"
 
 
 def _no_repeat(one: str, other: str) -> str:
@@ -29,7 +27,8 @@ def networking() -> Schema:
     api_server = obj(
         {
             "advertiseAddress": string(
-                "Address under which pods of the guest reach the API; 172.20.0.1 or fd00::1 when unset.",
+                "Address under which pods of the guest reach the API; "
+                f"{defaults.ADVERTISE_V4} or {defaults.ADVERTISE_V6} when unset.",
                 min_len=1,
                 max_len=45,
                 pattern=IP_PATTERN,
@@ -61,7 +60,7 @@ def networking() -> Schema:
             "Ranges of the guest's pods.",
             min_items=1,
             max_items=2,
-            default=[{"cidr": DEFAULT_CLUSTER_CIDR}],
+            default=[{"cidr": defaults.CLUSTER_CIDR}],
             rules=[immutable("clusterNetwork")],
         ),
         "serviceNetwork": array(
@@ -69,7 +68,7 @@ def networking() -> Schema:
             "Ranges of the guest's services.",
             min_items=1,
             max_items=2,
-            default=[{"cidr": DEFAULT_SERVICE_CIDR}],
+            default=[{"cidr": defaults.SERVICE_CIDR}],
             rules=[immutable("serviceNetwork")],
         ),
         "machineNetwork": array(entry, "Ranges the nodes are in.", max_items=20, rules=[immutable("machineNetwork")]),
@@ -90,8 +89,8 @@ def networking() -> Schema:
     ]
     default = {
         "networkType": "OVNKubernetes",
-        "clusterNetwork": [{"cidr": DEFAULT_CLUSTER_CIDR}],
-        "serviceNetwork": [{"cidr": DEFAULT_SERVICE_CIDR}],
+        "clusterNetwork": [{"cidr": defaults.CLUSTER_CIDR}],
+        "serviceNetwork": [{"cidr": defaults.SERVICE_CIDR}],
     }
     return obj(fields, "Address ranges and the kind of network.", default=default, rules=rules)
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from hcp.api import defaults
 from hcp.api.parts import local_ref
 from hcp.api.schema import MAX_NAME, Schema, anything, array, immutable, obj, quantity, rule, settled, string
-
-DEFAULT_ETCD_SIZE = "8Gi"
 
 
 def etcd() -> Schema:
@@ -16,10 +15,10 @@ def etcd() -> Schema:
                 max_len=MAX_NAME,
                 rules=[immutable("storageClassName")],
             ),
-            "size": quantity("Size of the volume.", default=DEFAULT_ETCD_SIZE, rules=[immutable("size")]),
+            "size": quantity("Size of the volume.", default=defaults.ETCD_SIZE, rules=[immutable("size")]),
         },
         "The volume of each etcd member.",
-        default={"size": DEFAULT_ETCD_SIZE},
+        default={"size": defaults.ETCD_SIZE},
         rules=[settled("storageClassName")],
     )
     storage = obj(
@@ -68,7 +67,7 @@ def etcd() -> Schema:
     }
     default = {
         "managementType": "Managed",
-        "managed": {"storage": {"type": "PersistentVolume", "persistentVolume": {"size": DEFAULT_ETCD_SIZE}}},
+        "managed": {"storage": {"type": "PersistentVolume", "persistentVolume": {"size": defaults.ETCD_SIZE}}},
     }
     rules = [
         rule(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from hcp.api import names
+from hcp.api import defaults, names
 from hcp.controlplane import apiserver_config as files
 from hcp.controlplane import audit, konnectivity
 from hcp.controlplane.meta import LABEL_MANAGED_BY, MANAGER, component_labels, obj
-from hcp.controlplane.params import API_PORT, Manifest, Params
+from hcp.controlplane.params import Manifest, Params
 from hcp.controlplane.pod import (
     Pod,
     config_volume,
@@ -115,7 +115,7 @@ def arguments(
         "requestheader-extra-headers-prefix": "X-Remote-Extra-",
         "requestheader-group-headers": "X-Remote-Group",
         "requestheader-username-headers": "X-Remote-User",
-        "secure-port": str(API_PORT),
+        "secure-port": str(defaults.API_PORT),
         "service-account-issuer": p.issuer_url,
         "service-account-jwks-uri": f"{p.issuer_url}/openid/v1/jwks",
         "service-account-key-file": f"{root}/sa/service-account.pub",
@@ -167,7 +167,7 @@ def deployment(p: Params, config_hash: str) -> Manifest:
         p.image(COMPONENT),
         ["kube-apiserver", *arguments(p)],
         resources=requests(p, COMPONENT, COMPONENT, *size),
-        ports={"client": API_PORT},
+        ports={"client": defaults.API_PORT},
         mounts=mounts | {"audit-logs": AUDIT_DIR, "konnectivity-uds": files.UDS_DIR, "tmp": "/tmp"},
         writable=["audit-logs", "konnectivity-uds", "tmp"],
         env=_environment(p),

@@ -11,13 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hcp.api import names
+from hcp.api import defaults, names
 from hcp.api.addresses import is_address
 from hcp.errors import HcpError
 
-DEFAULT_ADVERTISE_V4 = "172.20.0.1"
-DEFAULT_ADVERTISE_V6 = "fd00::1"
-API_PORT = 6443
 AGENT_PORT = 8091
 Manifest = dict[str, Any]
 
@@ -68,20 +65,20 @@ class Params:
     images: Mapping[str, str] = field(default_factory=dict)
     version: str = ""
     release_image: str = ""
-    cluster_networks: tuple[str, ...] = ("10.132.0.0/14",)
+    cluster_networks: tuple[str, ...] = (defaults.CLUSTER_CIDR,)
     host_prefix: int = 23
-    service_networks: tuple[str, ...] = ("172.31.0.0/16",)
-    advertise_address: str = DEFAULT_ADVERTISE_V4
-    api_port: int = API_PORT
+    service_networks: tuple[str, ...] = (defaults.SERVICE_CIDR,)
+    advertise_address: str = defaults.ADVERTISE_V4
+    api_port: int = defaults.API_PORT
     allowed_cidrs: tuple[str, ...] = ()
-    node_port_range: str = "30000-32767"
+    node_port_range: str = "{}-{}".format(*defaults.NODE_PORTS)
     issuer_url: str = "https://kubernetes.default.svc"
     allocate_node_cidrs: bool = True
     publishing: Mapping[str, Publishing] = field(default_factory=dict)
     api_endpoint: Endpoint | None = None
     konnectivity_endpoint: Endpoint | None = None
     api_dns_name: str = ""
-    etcd_size: str = "8Gi"
+    etcd_size: str = defaults.ETCD_SIZE
     etcd_storage_class: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
     node_selector: Mapping[str, str] = field(default_factory=dict)

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hcp.api import names
+from hcp.api import defaults, names
 from hcp.controlplane.meta import LABEL_COMPONENT, obj
-from hcp.controlplane.params import AGENT_PORT, API_PORT, Manifest, Params
+from hcp.controlplane.params import AGENT_PORT, Manifest, Params
 from hcp.kubevirt import egress
 
 POLICY_GROUP = "network.openshift.io/policy-group"
@@ -39,7 +39,7 @@ def policies(p: Params) -> list[Manifest]:
     # Worker VMs and the pods that copy their disks have policies of their own; theirs is not our traffic to refuse.
     foreign = ("kubevirt.io", "cdi.kubevirt.io")
     others = {"matchExpressions": [{"key": key, "operator": "DoesNotExist"} for key in foreign]}
-    ports = [{"port": API_PORT, "protocol": "TCP"}]
+    ports = [{"port": defaults.API_PORT, "protocol": "TCP"}]
     own = {"podSelector": {"matchLabels": {names.LABEL_CONTROL_PLANE_NAMESPACE: p.namespace}}}
     result = [
         _policy(p, "default-deny", others, []),

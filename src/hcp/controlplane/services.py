@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any
 
-from hcp.api import names
+from hcp.api import defaults, names
 from hcp.controlplane.meta import component_labels, obj
-from hcp.controlplane.params import AGENT_PORT, API_PORT, Endpoint, Manifest, Params, Publishing
+from hcp.controlplane.params import AGENT_PORT, Endpoint, Manifest, Params, Publishing
 
 EXTERNAL_DNS = "external-dns.alpha.kubernetes.io/hostname"
 
@@ -111,4 +111,4 @@ def waiting_for(publishing: Publishing) -> str:
 
 def service_port(p: Params) -> int:
     """The port of the API inside the management cluster."""
-    return p.api_port or API_PORT
+    return p.api_port or defaults.API_PORT

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from hcp.api.networking import DEFAULT_CLUSTER_CIDR
+from hcp.api import spec as hosted
 
 # OVNKubernetes is every CLI's default and means the release's own network here.
 TYPES = ("OVNKubernetes", "OpenShiftSDN", "")
@@ -18,5 +18,4 @@ def own_network(spec: Mapping[str, Any]) -> bool:
 
 def pod_networks(spec: Mapping[str, Any]) -> list[str]:
     """The ranges pods get addresses from, where the release's own network gives them."""
-    networks = (spec.get("networking") or {}).get("clusterNetwork") or [{}]
-    return [str(entry.get("cidr") or DEFAULT_CLUSTER_CIDR) for entry in networks] if own_network(spec) else []
+    return hosted.cluster_networks(spec) if own_network(spec) else []

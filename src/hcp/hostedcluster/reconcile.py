@@ -12,7 +12,7 @@ from hcp.controlplane import audit
 from hcp.controlplane.params import Params
 from hcp.errors import sentence
 from hcp.guest.own_network import own_network
-from hcp.hostedcluster import defaults, deletion, etcd_care, events, mirrored, status, translate, validation
+from hcp.hostedcluster import defaults, deletion, etcd_care, events, mirrored, status, translate, unacted, validation
 from hcp.hostedcluster.observed import Observed
 from hcp.hostedcluster.phases import PHASES, RESTING, rotation
 from hcp.hostedcluster.scope import Learned, Object, Scope, Tools
@@ -61,7 +61,7 @@ class HostedClusterKind(Kind[Scope, Learned]):
             meta = obj["metadata"]
             hosted = names.control_plane_namespace(meta["namespace"], meta["name"])
             if not claim.foreign:
-                await self._ctx.guests.forget(hosted)
+                self._ctx.guests.forget(hosted)
             events.TIME_TO_AVAILABLE.remove(namespace=meta["namespace"], name=meta["name"])
         return result
 
@@ -78,14 +78,18 @@ class HostedClusterKind(Kind[Scope, Learned]):
     async def scope(self, obj: Object, rest: Pause, now: dt.datetime) -> Scope:
         params, unreadable = self._params(obj)
         spec = obj["spec"]
-        unacted = [etcd_care.plan_of(params)[1], *rotation.problems(params.annotations)]
-        unacted.append(audit.problem(params.annotations))
+        asked = params.annotations
+        wrong = [etcd_care.plan_of(params)[1], *rotation.problems(asked), audit.problem(asked)]
         seen = Observed(
             pause=rest,
             config_problems=unreadable,
             unsupported=validation.unsupported(spec),
-            unacted=[*validation.not_acted_on(spec), *(text for text in unacted if text)],
-            partly_acted=validation.acted_on_in_part(spec),
+            unacted=[
+                *unacted.not_acted_on(spec),
+                *unacted.ignored_annotations(asked),
+                *(text for text in wrong if text),
+            ],
+            partly_acted=unacted.acted_on_in_part(spec),
             own_network=own_network(spec),
             rewritten=self._tools.guests.state(params.key).rewritten,
         )

@@ -6,24 +6,14 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
-from hcp.api import names
+from hcp.api import defaults, names
+from hcp.api import spec as hosted
+from hcp.api.paths import at, block
 from hcp.controlplane import services
-from hcp.controlplane.params import (
-    API_PORT,
-    DEFAULT_ADVERTISE_V4,
-    DEFAULT_ADVERTISE_V6,
-    Params,
-    Publishing,
-)
+from hcp.controlplane.params import Params, Publishing
 from hcp.guest.own_network import own_network
 
 SERVICES = {"APIServer": names.API_SERVICE, "Konnectivity": names.KONNECTIVITY_SERVICE}
-DEFAULT_CLUSTER_NETWORK = "10.132.0.0/14"
-DEFAULT_SERVICE_NETWORK = "172.31.0.0/16"
-
-
-def cidrs(spec: Mapping[str, Any], field: str) -> list[str]:
-    return [str(n["cidr"]) for n in (spec.get("networking") or {}).get(field) or [] if n.get("cidr")]
 
 
 def publishing(spec: Mapping[str, Any], namespace: str, apps_domain: str) -> dict[str, Publishing]:
@@ -43,8 +33,8 @@ def publishing(spec: Mapping[str, Any], namespace: str, apps_domain: str) -> dic
 
 def host_prefix(spec: Mapping[str, Any]) -> int:
     """How much of the pod network a node gets; kept valid for small networks."""
-    networks = (spec.get("networking") or {}).get("clusterNetwork") or [{}]
-    first = ipaddress.ip_network(networks[0].get("cidr") or DEFAULT_CLUSTER_NETWORK, strict=False)
+    networks = at(spec, "networking.clusterNetwork", [{}])
+    first = ipaddress.ip_network(networks[0].get("cidr") or defaults.CLUSTER_CIDR, strict=False)
     if prefix := networks[0].get("hostPrefix"):
         return int(prefix)
     if first.version == 6:
@@ -59,10 +49,7 @@ def params(
     spec, meta = cluster["spec"], cluster["metadata"]
     namespace = names.control_plane_namespace(meta["namespace"], meta["name"])
     network = spec.get("networking") or {}
-    api = network.get("apiServer") or {}
-    service_networks = tuple(cidrs(spec, "serviceNetwork") or [DEFAULT_SERVICE_NETWORK])
-    v6 = ipaddress.ip_network(service_networks[0], strict=False).version == 6
-    volume = (((spec.get("etcd") or {}).get("managed") or {}).get("storage") or {}).get("persistentVolume") or {}
+    volume = block(spec, "etcd.managed.storage.persistentVolume")
     platform = spec.get("platform") or {}
     return Params(
         name=meta["name"],
@@ -75,20 +62,19 @@ def params(
         vms_inside=platform.get("type") == "KubeVirt" and not (platform.get("kubevirt") or {}).get("credentials"),
         highly_available=spec.get("controllerAvailabilityPolicy") == "HighlyAvailable",
         release_image=(spec.get("controlPlaneRelease") or spec["release"])["image"],
-        cluster_networks=tuple(cidrs(spec, "clusterNetwork") or [DEFAULT_CLUSTER_NETWORK]),
+        cluster_networks=tuple(hosted.cluster_networks(spec)),
         host_prefix=host_prefix(spec),
-        service_networks=service_networks,
-        advertise_address=api.get("advertiseAddress") or (DEFAULT_ADVERTISE_V6 if v6 else DEFAULT_ADVERTISE_V4),
-        api_port=int(api.get("port") or API_PORT),
-        allowed_cidrs=tuple(api.get("allowedCIDRBlocks") or ()),
-        node_port_range=((spec.get("configuration") or {}).get("network") or {}).get("serviceNodePortRange")
-        or "30000-32767",
+        service_networks=tuple(hosted.service_networks(spec)),
+        advertise_address=hosted.advertise_address(spec),
+        api_port=hosted.api_port(spec),
+        allowed_cidrs=tuple(at(spec, "networking.apiServer.allowedCIDRBlocks", ())),
+        node_port_range=at(spec, "configuration.network.serviceNodePortRange", Params.node_port_range),
         issuer_url=spec.get("issuerURL") or "https://kubernetes.default.svc",
         # The release's own network needs a range per node; with another one the user decides.
         allocate_node_cidrs=own_network(spec) or network.get("allocateNodeCIDRs") == "Enabled",
         publishing=publishing(spec, namespace, apps_domain),
         api_dns_name=spec.get("kubeAPIServerDNSName") or "",
-        etcd_size=str(volume.get("size") or "8Gi"),
+        etcd_size=str(volume.get("size") or defaults.ETCD_SIZE),
         etcd_storage_class=volume.get("storageClassName") or "",
         annotations=dict(meta.get("annotations") or {}),
         node_selector=dict(spec.get("nodeSelector") or {}),
@@ -96,7 +82,7 @@ def params(
         labels={k: v for k, v in (spec.get("labels") or {}).items() if not names.steers(k)},
         owner=owner,
         audit_webhook=bool((spec.get("auditWebhook") or {}).get("name")),
-        api_config=(spec.get("configuration") or {}).get("apiServer") or {},
+        api_config=block(spec, "configuration.apiServer"),
     )
 
 

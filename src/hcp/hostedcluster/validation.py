@@ -9,13 +9,13 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from hcp.api import names
+from hcp.api import spec as hosted
 from hcp.api.addresses import is_address, is_network
-from hcp.hostedcluster.translate import DEFAULT_CLUSTER_NETWORK, DEFAULT_SERVICE_NETWORK, cidrs
+from hcp.api.defaults import NODE_PORTS
 from hcp.kube import bounded_json
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 PLATFORMS = ("KubeVirt", "None")
-NODE_PORTS = (30000, 32767)
 MAX_DEPTH = 64
 MAX_INFRA_ID = 63
 
@@ -95,9 +95,13 @@ def _parse(where: str, text: str, found: list[str]) -> Network | None:
 def _networks(spec: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
     networks: list[tuple[str, Network]] = []
-    defaults = {"clusterNetwork": [DEFAULT_CLUSTER_NETWORK], "serviceNetwork": [DEFAULT_SERVICE_NETWORK]}
-    for field in ("clusterNetwork", "serviceNetwork", "machineNetwork"):
-        for text in cidrs(spec, field) or defaults.get(field, []):
+    written = {
+        "clusterNetwork": hosted.cluster_networks(spec),
+        "serviceNetwork": hosted.service_networks(spec),
+        "machineNetwork": hosted.cidrs(spec, "machineNetwork"),
+    }
+    for field, ranges in written.items():
+        for text in ranges:
             if network := _parse(f"networking.{field}", text, found):
                 networks.append((field, network))
     for (one, a), (two, b) in itertools.combinations(networks, 2):
@@ -123,7 +127,7 @@ def _networks(spec: Mapping[str, Any]) -> list[str]:
 def _services(spec: Mapping[str, Any], *, has_routes: bool) -> list[str]:
     found: list[str] = []
     seen: dict[str, str] = {}
-    service_networks = [ipaddress.ip_network(c) for c in cidrs(spec, "serviceNetwork") if is_network(c)]
+    service_networks = [ipaddress.ip_network(c) for c in hosted.cidrs(spec, "serviceNetwork") if is_network(c)]
     for entry in spec.get("services") or []:
         service, strategy = entry["service"], entry.get("servicePublishingStrategy") or {}
         kind = strategy.get("type")
@@ -175,82 +179,3 @@ def _neighbours(cluster: Mapping[str, Any], others: Iterable[Mapping[str, Any]])
 def _age(cluster: Mapping[str, Any]) -> tuple[str, str]:
     meta = cluster["metadata"]
     return str(meta.get("creationTimestamp") or ""), str(meta.get("uid") or "")
-
-
-# Spec fields that are accepted but do nothing yet, with the value that means "not asked for".
-UNACTED: tuple[tuple[str, Any], ...] = (
-    ("autoscaling.balancingIgnoredLabels", None),
-    ("autoscaling.expanders", None),
-    ("autoscaling.maxFreeDifferenceRatioPercent", None),
-    ("autoscaling.maxNodeProvisionTime", None),
-    ("autoscaling.maxNodesTotal", None),
-    ("autoscaling.maxPodGracePeriod", None),
-    ("autoscaling.podPriorityThreshold", None),
-    ("autoscaling.scaleDown", None),
-    ("autoscaling.scaling", "ScaleUpAndScaleDown"),
-    ("capabilities.enabled", None),
-    ("capabilities.disabled", None),
-    ("channel", ""),
-    ("configuration.apiServer.additionalCORSAllowedOrigins", None),
-    ("configuration.apiServer.clientCA.name", ""),
-    ("configuration.apiServer.encryption", None),
-    ("configuration.apiServer.servingCerts", None),
-    ("configuration.apiServer.tlsSecurityProfile", None),
-    ("configuration.authentication", None),
-    ("configuration.featureGate", None),
-    ("configuration.image", None),
-    ("configuration.ingress", None),
-    ("configuration.network.clusterNetwork", None),
-    ("configuration.network.externalIP", None),
-    ("configuration.network.networkDiagnostics", None),
-    ("configuration.network.networkType", ""),
-    ("configuration.network.serviceNetwork", None),
-    ("configuration.oauth", None),
-    ("configuration.operatorhub", None),
-    ("configuration.proxy.readinessEndpoints", None),
-    ("configuration.proxy.trustedCA", None),
-    ("configuration.scheduler", None),
-    ("dns.baseDomainPrefix", None),
-    ("dns.privateZoneID", ""),
-    ("dns.publicZoneID", ""),
-    ("etcd.managed.storage.restoreSnapshotURL", None),
-    ("fips", False),
-    ("monitoring", None),
-    ("olmCatalogPlacement", "management"),
-    ("operatorConfiguration", None),
-    ("platform.kubevirt.storageDriver.manual", None),
-    ("platform.kubevirt.storageDriver.type", "None"),
-    ("updateService", ""),
-)
-
-
-# Fields that act in part. The command line sets them by default, so what is missing is told, but as nothing wrong.
-PARTLY: tuple[tuple[str, str], ...] = (
-    ("dns.baseDomain", "names the guest's domain; records below it are made by whoever owns the domain"),
-    (
-        "platform.kubevirt.baseDomainPassthrough",
-        "chooses the base domain; an ingress controller inside the cluster is published by a Service of its own",
-    ),
-)
-
-
-def _at(spec: Mapping[str, Any], path: str) -> Any:
-    value: Any = spec
-    for part in path.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
-
-
-def acted_on_in_part(spec: Mapping[str, Any]) -> list[str]:
-    """Fields the user or the command line set that do less than their name says, each with what they do."""
-    return [f"{path} {what}" for path, what in PARTLY if _at(spec, path)]
-
-
-def not_acted_on(spec: Mapping[str, Any]) -> list[str]:
-    """Fields the user set and this operator only stores."""
-    found = []
-    for path, neutral in UNACTED:
-        value = _at(spec, path)
-        if value not in (None, neutral, {}, [], "") and not (isinstance(value, Mapping) and not any(value.values())):
-            found.append(path)
-    return found + [f"labels[{key}]" for key in spec.get("labels") or {} if names.steers(key)]

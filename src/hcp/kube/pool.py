@@ -45,16 +45,18 @@ class ClientPool:
             self._retire(known[1])
         return client
 
-    async def drop(self, owner: str, purpose: str | None = None) -> None:
+    def drop(self, owner: str, purpose: str | None = None) -> None:
         """Close the client for one purpose, or all of an owner that is gone."""
-        gone = [key for key in self._clients if key[0] == owner and purpose in (None, key[1])]
-        await asyncio.gather(*(self._clients.pop(key)[1].close() for key in gone))
+        for key in [key for key in self._clients if key[0] == owner and purpose in (None, key[1])]:
+            self._retire(self._clients.pop(key)[1])
 
     async def close(self) -> None:
-        clients, self._clients = [client for _, client in self._clients.values()], {}
-        await asyncio.gather(*(c.close() for c in clients), *self._closing)
+        for owner, purpose in list(self._clients):
+            self.drop(owner, purpose)
+        await asyncio.gather(*self._closing)
 
     def _retire(self, client: Client) -> None:
+        """In a task of its own: a pass that is ended in the middle must not leave connections behind."""
         task = asyncio.get_running_loop().create_task(client.close())
         self._closing.add(task)
         task.add_done_callback(self._closing.discard)

@@ -83,7 +83,7 @@ class Cloud:
         if cluster is None or not self._has_pools(namespace, name):
             await self._drop(hosted, key)
             if cluster is None and mark(self._namespaces.get(hosted))[0] in ("", key):
-                await self._ctx.guests.forget(hosted)
+                self._ctx.guests.forget(hosted)
             return None
         if not belongs(self._namespaces.get(hosted), cluster):
             await self._drop(hosted, key)

@@ -82,15 +82,15 @@ class Guests:
         if secret is None:
             secret = await self._client.get_or_none(SECRETS, name, hosted_ns)
         if secret is None:
-            await self.pool.drop(hosted_ns, name)
+            self.pool.drop(hosted_ns, name)
             return None
         data = str((secret.get("data") or {}).get("kubeconfig", ""))
         where = f"The kubeconfig of the hosted cluster in {hosted_ns}"
         return self.pool.get(hosted_ns, name, data, lambda: found_config.load(base64.b64decode(data), where))
 
-    async def forget(self, hosted_ns: str) -> None:
+    def forget(self, hosted_ns: str) -> None:
         """Close what is held for a hosted cluster that is gone."""
-        await self.pool.drop(hosted_ns)
+        self.pool.drop(hosted_ns)
 
     async def close(self) -> None:
         await self.pool.close()

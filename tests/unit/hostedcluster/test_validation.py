@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.hostedcluster.sample import SERVICES, cluster
 
-from hcp.hostedcluster import validation
+from hcp.hostedcluster import unacted, validation
 
 
 def network(**fields: Any) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def network(**fields: Any) -> dict[str, Any]:
 def test_a_usual_cluster_has_no_problems() -> None:
     assert validation.problems(cluster()) == []
     assert validation.unsupported(cluster()["spec"]) == []
-    assert validation.not_acted_on(cluster()["spec"]) == []
+    assert unacted.not_acted_on(cluster()["spec"]) == []
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_unsupported(spec: dict[str, Any], text: str) -> None:
 
 def test_fields_without_effect_are_named() -> None:
     spec = cluster(fips=True, channel="stable", configuration={"oauth": {"identityProviders": [{"name": "x"}]}})["spec"]
-    assert validation.not_acted_on(spec) == ["channel", "configuration.oauth", "fips"]
-    assert validation.not_acted_on(cluster(fips=False, configuration={"oauth": {}})["spec"]) == []
+    assert unacted.not_acted_on(spec) == ["channel", "configuration.oauth", "fips"]
+    assert unacted.not_acted_on(cluster(fips=False, configuration={"oauth": {}})["spec"]) == []
 
 
 @settings(max_examples=60, deadline=None)
@@ -101,3 +101,17 @@ def test_fields_without_effect_are_named() -> None:
 def test_validation_never_fails_by_itself(networks: list[str]) -> None:
     lists = [{"cidr": n} for n in networks]
     validation.problems(cluster(**network(serviceNetwork=lists, machineNetwork=lists)))
+
+
+def test_annotations_that_change_nothing_are_named() -> None:
+    asked = {
+        "hypershift.openshift.io/topology": "dedicated-request-serving-components",
+        "idpoverrides.hypershift.openshift.io/github": "{}",
+        "hypershift.openshift.io/restart-date": "today",
+        "example.com/own": "of no interest",
+    }
+    told = unacted.ignored_annotations(asked)
+    assert told == [
+        "annotation hypershift.openshift.io/topology",
+        "annotation idpoverrides.hypershift.openshift.io/github",
+    ]

@@ -1,0 +1,112 @@
+"""What a HostedCluster asks for that is kept without effect: a condition names it, nothing is dropped in silence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hcp.api import names
+from hcp.api.paths import at
+
+# Spec fields that are accepted but do nothing yet, with the value that means "not asked for".
+UNACTED: tuple[tuple[str, Any], ...] = (
+    ("autoscaling.balancingIgnoredLabels", None),
+    ("autoscaling.expanders", None),
+    ("autoscaling.maxFreeDifferenceRatioPercent", None),
+    ("autoscaling.maxNodeProvisionTime", None),
+    ("autoscaling.maxNodesTotal", None),
+    ("autoscaling.maxPodGracePeriod", None),
+    ("autoscaling.podPriorityThreshold", None),
+    ("autoscaling.scaleDown", None),
+    ("autoscaling.scaling", "ScaleUpAndScaleDown"),
+    ("capabilities.enabled", None),
+    ("capabilities.disabled", None),
+    ("channel", ""),
+    ("configuration.apiServer.additionalCORSAllowedOrigins", None),
+    ("configuration.apiServer.clientCA.name", ""),
+    ("configuration.apiServer.encryption", None),
+    ("configuration.apiServer.servingCerts", None),
+    ("configuration.apiServer.tlsSecurityProfile", None),
+    ("configuration.authentication", None),
+    ("configuration.featureGate", None),
+    ("configuration.image", None),
+    ("configuration.ingress", None),
+    ("configuration.network.clusterNetwork", None),
+    ("configuration.network.externalIP", None),
+    ("configuration.network.networkDiagnostics", None),
+    ("configuration.network.networkType", ""),
+    ("configuration.network.serviceNetwork", None),
+    ("configuration.oauth", None),
+    ("configuration.operatorhub", None),
+    ("configuration.proxy.readinessEndpoints", None),
+    ("configuration.proxy.trustedCA", None),
+    ("configuration.scheduler", None),
+    ("dns.baseDomainPrefix", None),
+    ("dns.privateZoneID", ""),
+    ("dns.publicZoneID", ""),
+    ("etcd.managed.storage.restoreSnapshotURL", None),
+    ("fips", False),
+    ("monitoring", None),
+    ("olmCatalogPlacement", "management"),
+    ("operatorConfiguration", None),
+    ("platform.kubevirt.storageDriver.manual", None),
+    ("platform.kubevirt.storageDriver.type", "None"),
+    ("updateService", ""),
+)
+
+
+# Fields that act in part. The command line sets them by default, so what is missing is told, but as nothing wrong.
+PARTLY: tuple[tuple[str, str], ...] = (
+    ("dns.baseDomain", "names the guest's domain; records below it are made by whoever owns the domain"),
+    (
+        "platform.kubevirt.baseDomainPassthrough",
+        "chooses the base domain; an ingress controller inside the cluster is published by a Service of its own",
+    ),
+)
+
+
+def acted_on_in_part(spec: Mapping[str, Any]) -> list[str]:
+    """Fields the user or the command line set that do less than their name says, each with what they do."""
+    return [f"{path} {what}" for path, what in PARTLY if at(spec, path)]
+
+
+# Annotations of the established API that do nothing here.
+ANNOTATIONS = (
+    names.ANNOTATION_AUTOSCALER_IMAGE,
+    names.ANNOTATION_CAPI_KUBEVIRT_IMAGE,
+    names.ANNOTATION_CAPI_MANAGER_IMAGE,
+    names.ANNOTATION_CATALOG_REGISTRY_OVERRIDES,
+    names.ANNOTATION_CERTIFIED_CATALOG_IMAGE,
+    names.ANNOTATION_COMMUNITY_CATALOG_IMAGE,
+    names.ANNOTATION_CONTROL_PLANE_OPERATOR_IMAGE,
+    names.ANNOTATION_DISABLE_AUTOSCALER,
+    names.ANNOTATION_DISABLE_IGNITION_SERVER,
+    names.ANNOTATION_DISABLE_MACHINE_MANAGEMENT,
+    names.ANNOTATION_DISABLE_PKI,
+    names.ANNOTATION_FORCE_UPGRADE_TO,
+    names.ANNOTATION_IMAGE_OVERRIDES,
+    names.ANNOTATION_KONNECTIVITY_AGENT_IMAGE,
+    names.ANNOTATION_MARKETPLACE_CATALOG_IMAGE,
+    names.ANNOTATION_REDHAT_CATALOG_IMAGE,
+    names.ANNOTATION_RESTORED_FROM_BACKUP,
+    names.ANNOTATION_TOPOLOGY,
+    names.ANNOTATION_UNSUPPORTED_RHCOS,
+)
+ANNOTATION_PREFIXES = (names.ANNOTATION_IDP_OVERRIDE_PREFIX,)
+
+
+def ignored_annotations(annotations: Mapping[str, str]) -> list[str]:
+    """Annotations the user set that change nothing."""
+    return [
+        f"annotation {key}" for key in sorted(annotations) if key in ANNOTATIONS or key.startswith(ANNOTATION_PREFIXES)
+    ]
+
+
+def not_acted_on(spec: Mapping[str, Any]) -> list[str]:
+    """Fields the user set and this operator only stores."""
+    found = []
+    for path, neutral in UNACTED:
+        value = at(spec, path)
+        if value not in (None, neutral, {}, [], "") and not (isinstance(value, Mapping) and not any(value.values())):
+            found.append(path)
+    return found + [f"labels[{key}]" for key in spec.get("labels") or {} if names.steers(key)]
