@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hcp.api import defaults
 from hcp.cli.engine.command import Call, Command, Flag, UsageError
 from hcp.cli.engine.common import CLUSTER_ACCESS
 
@@ -17,8 +18,8 @@ COMMAND = Command(
         ("With virtual machines elsewhere", "{prog} doctor --infra-kubeconfig-file infra.yaml --infra-namespace vms"),
     ),
     flags=(
-        Flag("cluster-cidr", "stringArray", ["10.132.0.0/14"], "pod ranges a hosted cluster would have"),
-        Flag("service-cidr", "stringArray", ["172.31.0.0/16"], "service ranges a hosted cluster would have"),
+        Flag("cluster-cidr", "stringArray", [defaults.CLUSTER_CIDR], "pod ranges a hosted cluster would have"),
+        Flag("service-cidr", "stringArray", [defaults.SERVICE_CIDR], "service ranges a hosted cluster would have"),
         Flag("infra-kubeconfig-file", "string", "", "kubeconfig of the infra cluster", metavar="file", group=_INFRA),
         Flag("infra-namespace", "string", "", "namespace of the virtual machines there", group=_INFRA),
         Flag(

@@ -8,11 +8,11 @@ from typing import Any
 from hcp.api import conditions as c
 from hcp.api.names import ANNOTATION_SKIP_RELEASE_VALIDATION, FINALIZER
 from hcp.api.pause import parse
+from hcp.api.versions import Version, parse_version, release_problem, skew_problem
 from hcp.errors import HcpError
 from hcp.kube.resources import NODEPOOLS
 from hcp.nodepool import unacted, validation
 from hcp.nodepool.scope import LOOK_AGAIN, Scope
-from hcp.nodepool.versions import Version, parse_version, release_problem, skew_problem
 from hcp.runtime import Result, Waiting
 
 

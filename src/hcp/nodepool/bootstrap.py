@@ -7,6 +7,7 @@ import datetime as dt
 
 from hcp.api import conditions as c
 from hcp.api.names import ANNOTATION_IGNITION_TOKEN_EXPIRY, GROUP
+from hcp.api.spec import service_networks
 from hcp.errors import HcpError
 from hcp.guest.own_network import pod_networks
 from hcp.ignition import store
@@ -18,7 +19,7 @@ from hcp.kube.errors import NotFound
 from hcp.kube.resources import CONFIGMAPS, SECRETS
 from hcp.nodepool import unacted
 from hcp.nodepool.config import ConfigInput, GeneratedConfig, generate, global_config
-from hcp.nodepool.inputs import HostedInputs, api_proxy, component, hosted_inputs, service_network
+from hcp.nodepool.inputs import HostedInputs, api_proxy, component, hosted_inputs
 from hcp.nodepool.scope import Object, Scope
 from hcp.nodepool.secrets import (
     TOKEN_PREFIX,
@@ -58,7 +59,7 @@ async def configuration(scope: Scope) -> Result | None:
                 trust_bundle_name=(spec.get("additionalTrustBundle") or {}).get("name", ""),
                 configuration=spec.get("configuration") or {},
                 pod_networks=pod_networks(spec),
-                service_networks=service_network(scope),
+                service_networks=service_networks(scope.cluster_spec),
             )
         )
         payload = _payload(scope, scope.config, inputs)
@@ -113,7 +114,7 @@ def _payload(scope: Scope, config: GeneratedConfig, inputs: HostedInputs) -> byt
             raw_config=config.raw,
             bootstrap_kubeconfig=inputs.bootstrap_kubeconfig,
             kubelet_client_ca=inputs.kubelet_client_ca,
-            service_network=service_network(scope),
+            service_network=service_networks(scope.cluster_spec),
             pause_image=component(scope.known_release(), "pause", "pod"),
             pull_secret=inputs.pull_secret,
             trust_bundle=inputs.trust_bundle,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hcp.api import defaults
+from hcp.api import spec as hosted
 from hcp.api.names import ANNOTATION_HAPROXY_IMAGE, CA_BUNDLE_KEY, KUBECONFIG_KEY, PULL_SECRET_KEY, SSH_KEY_KEY
 from hcp.errors import HcpError
 from hcp.ignition.apiproxy import ApiProxy
-from hcp.kube.errors import ApiError
 from hcp.kube.resources import CONFIGMAPS, SECRETS
 from hcp.nodepool.scope import LOOK_AGAIN, ReleaseFacts, Scope
 from hcp.nodepool.watches import Watches
@@ -56,27 +56,25 @@ async def hosted_inputs(scope: Scope) -> HostedInputs:
 
 
 async def registry_authorities(watches: Watches) -> dict[str, str]:
-    """Registries the management cluster trusts by a CA of its own; nodes pull the same images and need it too."""
-    try:
-        found = await watches.registry_authorities()
-    except ApiError:
-        return {}
+    """Registries the management cluster trusts by a CA of its own; nodes pull the same images and need it too.
+
+    That they cannot be read is an error: nodes without them would be made, and could not pull.
+    """
+    found = await watches.registry_authorities()
     return {host.replace("..", ":"): pem for host, pem in ((found or {}).get("data") or {}).items()}
 
 
 def api_proxy(scope: Scope, release: ReleaseFacts) -> ApiProxy:
     """How nodes of this cluster reach the hosted API."""
-    networking = scope.cluster_spec.get("networking") or {}
-    server = networking.get("apiServer") or {}
     found = (scope.cluster.get("status") or {}).get("controlPlaneEndpoint") or {}
     if not found.get("host"):
         raise Waiting("the hosted API has no published address yet", again=LOOK_AGAIN)
     image = scope.pool_annotations.get(ANNOTATION_HAPROXY_IMAGE) or component(release, "haproxy", "haproxy-router")
     return ApiProxy(
-        advertise_address=server.get("advertiseAddress") or _default_advertise(networking),
-        advertise_port=int(server.get("port") or 6443),
+        advertise_address=hosted.advertise_address(scope.cluster_spec),
+        advertise_port=hosted.api_port(scope.cluster_spec),
         api_host=str(found["host"]),
-        api_port=int(found.get("port") or 6443),
+        api_port=int(found.get("port") or defaults.API_PORT),
         image=image,
     )
 
@@ -87,17 +85,6 @@ def component(release: ReleaseFacts, *names: str) -> str:
         if name in release.components:
             return release.components[name]
     raise HcpError(f"the release {release.version} carries none of the images {', '.join(names)}")
-
-
-def service_network(scope: Scope) -> list[str]:
-    """The hosted cluster's service networks."""
-    networks = (scope.cluster_spec.get("networking") or {}).get("serviceNetwork") or [{"cidr": "172.31.0.0/16"}]
-    return [str(entry["cidr"]) for entry in networks]
-
-
-def _default_advertise(networking: Mapping[str, Any]) -> str:
-    first = ((networking.get("serviceNetwork") or [{}])[0]).get("cidr", "172.31.0.0/16")
-    return "fd00::1" if ipaddress.ip_network(first, strict=False).version == 6 else "172.20.0.1"
 
 
 def _decoded(secret: Mapping[str, Any] | None, key: str) -> str:

@@ -8,6 +8,7 @@ from decimal import Decimal
 from typing import Any
 
 from hcp.api import conditions as c
+from hcp.api import defaults
 from hcp.api.names import ANNOTATION_KUBEVIRT_TOPOLOGY_SPREAD
 from hcp.errors import HcpError
 from hcp.kube.errors import AlreadyExists, Forbidden, NotFound
@@ -93,9 +94,9 @@ async def _devices_problem(infra: Infra, block: Mapping[str, Any]) -> str | None
 
 async def _size_problem(infra: Infra, block: Mapping[str, Any], nodes: list[Object] | None) -> str | None:
     compute = block.get("compute") or {}
-    memory = quantity.parse(compute.get("memory") or "8Gi") or Decimal(0)
+    memory = quantity.parse(compute.get("memory") or defaults.MEMORY) or Decimal(0)
     guaranteed = compute.get("qosClass") == "Guaranteed"
-    cores = int(compute.get("cores") or 2)
+    cores = int(compute.get("cores") or defaults.CORES)
     asked = Decimal(cores) if guaranteed else Decimal(cores) / _CORES_SHARED
     try:
         nodes = await infra.client.list(NODES) if nodes is None else nodes
@@ -110,7 +111,7 @@ async def _size_problem(infra: Infra, block: Mapping[str, Any], nodes: list[Obje
         ) >= asked:
             return None
     return (
-        f"no node of the infra cluster is large enough for a VM with memory {compute.get('memory') or '8Gi'} "
+        f"no node of the infra cluster is large enough for a VM with memory {compute.get('memory') or defaults.MEMORY} "
         f"and {cores} {'dedicated ' if guaranteed else ''}cores"
     )
 

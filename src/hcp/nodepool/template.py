@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from hcp.api import defaults
 from hcp.api.names import ANNOTATION_TERMINATION_GRACE, LABEL_INFRA_ID, LABEL_KUBEVIRT_RHCOS, LABEL_NODEPOOL_NAME
 from hcp.errors import HcpError
 from hcp.ignition.hashes import hash_simple, limited_name
@@ -133,7 +134,9 @@ def _data_volume_template(given: TemplateInput) -> dict[str, Any]:
 def root_storage(platform: Mapping[str, Any]) -> dict[str, Any]:
     """The storage request of the root disk, also used for the boot image cache."""
     persistent = (platform.get("rootVolume") or {}).get("persistent") or {}
-    storage: dict[str, Any] = {"resources": {"requests": {"storage": str(persistent.get("size") or "32Gi")}}}
+    storage: dict[str, Any] = {
+        "resources": {"requests": {"storage": str(persistent.get("size") or defaults.ROOT_SIZE)}}
+    }
     if persistent.get("accessModes"):
         storage["accessModes"] = list(persistent["accessModes"])
     if persistent.get("storageClass"):
@@ -187,7 +190,7 @@ def _instance_spec(given: TemplateInput, attach_default: bool) -> dict[str, Any]
 
 
 def _compute(compute: Mapping[str, Any]) -> dict[str, Any]:
-    memory, cores = str(compute.get("memory") or "8Gi"), int(compute.get("cores") or 2)
+    memory, cores = str(compute.get("memory") or defaults.MEMORY), int(compute.get("cores") or defaults.CORES)
     if compute.get("qosClass") == "Guaranteed":
         amounts = {"memory": memory, "cpu": str(cores)}
         return {"resources": {"requests": dict(amounts), "limits": dict(amounts)}}

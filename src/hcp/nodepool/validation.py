@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+from hcp.api import defaults
 from hcp.api.nodepool import MAX_REPLICAS
 from hcp.kube import bounded_json
 from hcp.runtime import durations, quantity
@@ -106,8 +107,8 @@ def arch_problem(spec: Mapping[str, Any], payload_arch: str) -> str | None:
 
 def _amount_problem(kubevirt: Mapping[str, Any]) -> str | None:
     compute, root = kubevirt.get("compute") or {}, kubevirt.get("rootVolume") or {}
-    memory = quantity.parse(compute.get("memory") or "8Gi")
-    size = quantity.parse((root.get("persistent") or {}).get("size") or "32Gi")
+    memory = quantity.parse(compute.get("memory") or defaults.MEMORY)
+    size = quantity.parse((root.get("persistent") or {}).get("size") or defaults.ROOT_SIZE)
     if memory is None or not _MIN_MEMORY <= memory <= _MAX_AMOUNT:
         return f"compute.memory {compute.get('memory')!r} is not a quantity a node can live with; write it like 8Gi"
     if size is None or not 0 < size <= _MAX_AMOUNT:

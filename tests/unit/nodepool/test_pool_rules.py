@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from hcp.api.versions import kubernetes_minor, parse_version, release_problem, skew_problem
 from hcp.errors import HcpError
 from hcp.ignition.apiproxy import ApiProxy
 from hcp.ignition.tokens import Tokens
@@ -11,7 +12,6 @@ from hcp.nodepool.aggregate import cidr_conflicts, machines_summary
 from hcp.nodepool.config import ConfigInput, generate
 from hcp.nodepool.secrets import TokenContent, belongs, expiry, read_tokens, token_secret, user_data_secret
 from hcp.nodepool.validation import arch_problem, management_problem, platform_problem, scaling_problem
-from hcp.nodepool.versions import kubernetes_minor, parse_version, release_problem, skew_problem
 
 PROXY = ApiProxy("172.20.0.1", 6443, "api", 6443, "haproxy")
 POOL: dict[str, Any] = {"metadata": {"name": "np", "namespace": "clusters"}, "spec": {}}

@@ -5,6 +5,8 @@ Plain classes: the usual helpers for such records cost more to import than a ren
 
 from __future__ import annotations
 
+from hcp.api import defaults
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
@@ -22,8 +24,8 @@ class WorkerOptions:
     upgrade_type: str = "Replace"
     auto_repair: bool = False
     memory: str = ""
-    cores: int = 2
-    root_volume_size: str = "32Gi"
+    cores: int = defaults.CORES
+    root_volume_size: str = defaults.ROOT_SIZE
     root_volume_storage_class: str = ""
     root_volume_access_modes: list[str]
     root_volume_volume_mode: str = ""
@@ -55,7 +57,7 @@ class ClusterOptions:
     availability_policy: str = "HighlyAvailable"
     infra_availability_policy: str = ""
     etcd_storage_class: str = ""
-    etcd_storage_size: str = "8Gi"
+    etcd_storage_size: str = defaults.ETCD_SIZE
     node_selector: dict[str, str]
     pods_labels: dict[str, str]
     tolerations: list[dict[str, Any]]

@@ -1,4 +1,4 @@
-"""How far a node pool's release may be from its cluster's: never newer, at most three minor versions older."""
+"""Whether the release of a node pool fits its cluster, before anything is asked of the operator."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ from base64 import b64decode
 from json import JSONDecodeError, loads
 from typing import Any
 
-from hcp.api import names
+from hcp.api import names, versions
 from hcp.cli.engine.terminal import warn
 from hcp.cli.shared import health
 from hcp.errors import HcpError
 from hcp.kube import Client
 from hcp.kube.resources import SECRETS
-
-OLDEST = 3
-# OpenShift 5.0 is 4.23 under another name, and so on.
-OCP5_OFFSET = 23
 
 
 async def check_skew(client: Client, cluster: dict[str, Any], image: str) -> None:
@@ -61,33 +57,11 @@ async def release_version(client: Client, cluster: dict[str, Any], image: str) -
         return (await release.read(registry, image)).version
 
 
-def minor(version: str) -> tuple[int, int]:
-    major, _, rest = version.partition(".")
-    digits = rest.partition(".")[0]
-    if not (major.isdigit() and digits.isdigit()):
-        raise ValueError(version)
-    return (4, OCP5_OFFSET + int(digits)) if int(major) == 5 else (int(major), int(digits))
-
-
 def skew_problem(pool: str, control_plane: str) -> str:
     """Why the two versions do not go together, or nothing."""
     try:
-        ours, theirs = minor(pool), minor(control_plane)
-    except ValueError as error:
-        warn(f"{error} is no version: the release of the node pool is not compared with the cluster's")
+        found = versions.skew_problem(versions.parse_version(pool), versions.parse_version(control_plane))
+    except HcpError as error:
+        warn(f"{error}: the release of the node pool is not compared with the cluster's")
         return ""
-    if ours > theirs or (ours == theirs and _patch(pool) > _patch(control_plane)):
-        return f"node pool version {pool} is newer than the hosted cluster's {control_plane}"
-    if ours[0] != theirs[0] or theirs[1] - ours[1] > OLDEST:
-        oldest = f"{theirs[0]}.{theirs[1] - OLDEST}"
-        return (
-            f"node pool version {ours[0]}.{ours[1]} is too old for the hosted cluster's {theirs[0]}.{theirs[1]}; "
-            f"the oldest allowed is {oldest}"
-        )
-    return ""
-
-
-def _patch(version: str) -> int:
-    rest = version.split(".")[2:3]
-    digits = rest[0].split("-")[0] if rest else "0"
-    return int(digits) if digits.isdigit() else 0
+    return f"{found} (node pool {pool}, hosted cluster {control_plane})" if found else ""

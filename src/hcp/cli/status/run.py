@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from hcp.api import names
+from hcp.api import defaults, names
 from hcp.cli.engine.command import Call
 from hcp.cli.engine.table import show_data
 from hcp.cli.shared import health, machine_words
@@ -82,7 +82,7 @@ def _endpoints(status: Object) -> Object:
     found = {}
     endpoint = status.get("controlPlaneEndpoint") or {}
     if endpoint.get("host"):
-        found["API server"] = f"https://{endpoint['host']}:{endpoint.get('port') or 6443}"
+        found["API server"] = f"https://{endpoint['host']}:{endpoint.get('port') or defaults.API_PORT}"
     if status.get("ignitionEndpoint"):
         found["node bootstrap"] = f"https://{status['ignitionEndpoint']}"
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hcp.hostedcluster.phases import (
+    addresses,
     audit_webhook,
     authorities,
     certificates,
@@ -15,6 +16,7 @@ from hcp.hostedcluster.phases import (
     guest,
     kube_apiserver,
     limits,
+    machines_rest,
     namespace,
     observe,
     projection,
@@ -50,7 +52,7 @@ PHASES: Phases[Scope, Learned] = Phases(
             Phase("etcd", etcd.run),
             Phase("controllers", controllers.run),
             Phase("cluster-api", cluster_api.run, critical=False),
-            Phase("addresses", publishing.addresses),
+            Phase("addresses", addresses.run),
         ),
         Phase("published-certificates", published_certificates.run),
         Phase("kube-apiserver", kube_apiserver.run),
@@ -62,4 +64,4 @@ PHASES: Phases[Scope, Learned] = Phases(
     learn,
 )
 # While a cluster is paused its machines rest too, and nothing else is touched.
-RESTING: Phases[Scope, Learned] = Phases("hostedcluster", [Phase("machines-rest", cluster_api.rest)], learn)
+RESTING: Phases[Scope, Learned] = Phases("hostedcluster", [Phase("machines-rest", machines_rest.run)], learn)

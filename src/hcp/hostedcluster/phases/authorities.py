@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from hcp.controlplane import certs, issuing, rotation
-from hcp.hostedcluster.phases.certificates import existing
+from hcp.hostedcluster.leaves import existing
 from hcp.hostedcluster.scope import Learned, Object, Scope
 
 

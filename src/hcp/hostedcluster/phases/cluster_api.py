@@ -6,8 +6,7 @@ import asyncio
 
 from hcp.controlplane import capi
 from hcp.hostedcluster.scope import Scope
-from hcp.kube.errors import NotFound
-from hcp.kube.resources import CAPI_CLUSTERS, KUBEVIRTCLUSTERS
+from hcp.kube.resources import KUBEVIRTCLUSTERS
 
 
 async def run(scope: Scope) -> None:
@@ -29,14 +28,3 @@ async def run(scope: Scope) -> None:
             subresource="status",
         )
         scope.cache.informer(KUBEVIRTCLUSTERS).observe(made)
-
-
-async def rest(scope: Scope) -> None:
-    """Machines rest with the cluster."""
-    live = scope.cache.get(CAPI_CLUSTERS, scope.params.infra_id, scope.namespace)
-    if not scope.claim.ours or live is None or live["spec"].get("paused"):
-        return
-    try:
-        await scope.ctx.client.patch(CAPI_CLUSTERS, scope.params.infra_id, scope.namespace, {"spec": {"paused": True}})
-    except NotFound:
-        return

@@ -6,7 +6,7 @@ import asyncio
 
 from hcp.controlplane import certs, kubeconfigs
 from hcp.controlplane.meta import secret_data
-from hcp.hostedcluster.phases.certificates import leaves
+from hcp.hostedcluster.leaves import leaves
 from hcp.hostedcluster.scope import Learned, Scope
 from hcp.hostedcluster.translate import owner_of
 

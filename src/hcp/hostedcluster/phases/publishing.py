@@ -7,7 +7,6 @@ import asyncio
 from hcp.api import names
 from hcp.controlplane import etcd, services
 from hcp.hostedcluster.scope import Learned, Scope
-from hcp.runtime.phases import Waiting
 
 
 async def run(scope: Scope) -> Learned:
@@ -25,9 +24,3 @@ async def run(scope: Scope) -> Learned:
         params={"api_endpoint": found["APIServer"], "konnectivity_endpoint": found["Konnectivity"]},
         seen={"api_endpoint": found["APIServer"], "waiting_for": tuple(missing)},
     )
-
-
-async def addresses(scope: Scope) -> None:
-    """Stops the pass while an address is missing; the event that brings it starts the next one."""
-    if scope.params.api_endpoint is None or scope.params.konnectivity_endpoint is None:
-        raise Waiting("; ".join(scope.seen.waiting_for))

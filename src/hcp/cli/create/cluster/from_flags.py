@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from os import urandom
 
-from hcp.api import names
+from hcp.api import defaults, names
 from hcp.cli.create import quantity
 from hcp.cli.create.nodepool.from_flags import worker_options
 from hcp.cli.create.options import ClusterOptions, WorkerOptions
@@ -102,7 +102,7 @@ def _control_plane(call: Call, options: ClusterOptions) -> None:
     options.availability_policy = call.text("control-plane-availability-policy")
     options.infra_availability_policy = call.text("infra-availability-policy")
     options.etcd_storage_class = call.text("etcd-storage-class")
-    size = call.text("etcd-storage-size") or "8Gi"
+    size = call.text("etcd-storage-size") or defaults.ETCD_SIZE
     try:
         options.etcd_storage_size = quantity.canonical(size)
         positive = quantity.whole(size) > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hcp.api import defaults
 from hcp.cli.create.nodepool.flags import ARCH, AUTO_REPAIR, KUBEVIRT_FLAGS, UPGRADE_TYPE, VM
 from hcp.cli.engine.command import Command, Flag
 from hcp.cli.engine.common import ACCESS, CONTEXT, KUBECONFIG, VERBOSE
@@ -108,8 +109,10 @@ FLAGS = (
         choices=("OVNKubernetes", "Calico", "OpenShiftSDN", "Other"),
         group=NETWORK,
     ),
-    Flag("cluster-cidr", "stringArray", ("10.132.0.0/14",), "addresses of pods", metavar="cidr", group=NETWORK),
-    Flag("service-cidr", "stringArray", ("172.31.0.0/16",), "addresses of services", metavar="cidr", group=NETWORK),
+    Flag("cluster-cidr", "stringArray", (defaults.CLUSTER_CIDR,), "addresses of pods", metavar="cidr", group=NETWORK),
+    Flag(
+        "service-cidr", "stringArray", (defaults.SERVICE_CIDR,), "addresses of services", metavar="cidr", group=NETWORK
+    ),
     Flag("machine-cidr", "stringArray", (), "addresses of nodes", metavar="cidr", group=NETWORK),
     Flag("default-dual", "bool", False, "dual stack", unused="give both families with --cluster-cidr", group=NETWORK),
     Flag("external-dns-domain", "string", "", "publish the API server with a Route", group=NETWORK),
