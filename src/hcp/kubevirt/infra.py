@@ -38,7 +38,7 @@ class InfraClients:
 
     def __init__(self, management: Client, pool: ClientPool | None = None) -> None:
         self._management = management
-        self._pool = pool or ClientPool()
+        self._pool = ClientPool() if pool is None else pool
 
     async def get(self, hosted_namespace: str, given: Mapping[str, Any] | None) -> Infra:
         """The infra of a hosted cluster whose credentials block is ``given`` (None: the management cluster)."""

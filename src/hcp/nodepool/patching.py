@@ -54,9 +54,11 @@ def _labels_put_back(machine: Mapping[str, Any], made: dict[str, Any]) -> dict[s
 
 def _whole(machine: Mapping[str, Any], made: Mapping[str, Any]) -> None:
     """What no single field can tell: the disk a node starts from is there, and all that is named exists."""
-    before, after = machine["spec"]["template"]["spec"], made["spec"]["template"]["spec"]
-    claims = _names(made["spec"].get("dataVolumeTemplates"), "spec.dataVolumeTemplates")
     where = "spec.template.spec"
+    before, after = machine["spec"]["template"]["spec"], made["spec"]["template"].get("spec")
+    if not isinstance(after, dict):
+        raise refuse(where, "has to be an object")
+    claims = _names(made["spec"].get("dataVolumeTemplates"), "spec.dataVolumeTemplates")
     volumes = _names(after.get("volumes"), f"{where}.volumes")
     root = next(v for v in before["volumes"] if v["name"] == ROOT_DISK)
     if ROOT_DISK not in claims or not any(same(v, root) for v in after["volumes"]):

@@ -63,7 +63,7 @@ class Guests:
     def __init__(self, client: Client, *, inside: bool, pool: ClientPool | None = None) -> None:
         self._client = client
         # Every client that is there for a hosted cluster: also those for its infra cluster.
-        self.pool = pool or ClientPool()
+        self.pool = ClientPool() if pool is None else pool
         # Which kubeconfig Secret of the hosted namespace is used.
         self.secret_name = SERVICE_NETWORK_KUBECONFIG if inside else PUBLISHED_KUBECONFIG
 

@@ -38,6 +38,7 @@ HELP = {
 }
 RENDER = (HELP - {"hcp.cli.engine.help"}) | {
     "hcp.api",
+    "hcp.api.defaults",
     "hcp.api.names",
     "hcp.cli.create",
     "hcp.cli.create.cluster",

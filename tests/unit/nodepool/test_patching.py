@@ -133,6 +133,7 @@ REFUSED: list[tuple[str, Any, str]] = [
     ("/spec/template/metadata/annotations/hooks.kubevirt.io~1hookSidecars", "[]", "hookSidecars"),
     ("/spec/template/metadata/annotations/k8s.v1.cni.cncf.io~1networks", "x", "cni.cncf.io/networks"),
     ("/spec/template", 1, "spec.template"),
+    ("/spec/template", {}, "spec.template.spec"),
     ("/spec/runStrategy", "Manual", "spec.runStrategy"),
     ("/spec/instancetype", {"name": "x"}, "spec.instancetype"),
     (f"{VMI}/volumes/-", {"name": "x", "serviceAccount": {"serviceAccountName": "operator"}}, "serviceAccount"),
