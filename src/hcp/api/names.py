@@ -21,10 +21,8 @@ DEFAULT_NAMESPACE = "clusters"
 ROUTER_NAMESPACE = "openshift-ingress"
 
 FINALIZER = f"{GROUP}/finalizer"
-COMPONENT_FINALIZER = f"{GROUP}/component-finalizer"
 
-# Server-side apply field managers: the operator's, and the two the real command line uses.
-FIELD_MANAGER = "hcp"
+# Server-side apply field managers that the established command line uses.
 CLI_FIELD_MANAGER = "hypershift-cli"
 INSTALL_FIELD_MANAGER = "hypershift"
 
@@ -40,7 +38,6 @@ LABEL_MONITORING = f"{GROUP}/monitoring"
 LABEL_INFRA_ID = f"{GROUP}/infra-id"
 LABEL_NODEPOOL = f"{GROUP}/nodePool"
 LABEL_NODEPOOL_NAME = f"{GROUP}/nodepool-name"
-LABEL_NODEPOOL_GLOBALPS = f"{GROUP}/nodepool-globalps-enabled"
 LABEL_CONTROL_PLANE_NAMESPACE = f"{GROUP}/hosted-control-plane"
 # On pods of a control plane that have to talk to the management cluster's API; all others cannot.
 LABEL_NEED_MANAGEMENT_API = f"{GROUP}/need-management-kas-access"
@@ -105,7 +102,6 @@ ANNOTATION_MHC_STARTUP_TIMEOUT = f"{GROUP}/machine-health-check-node-startup-tim
 ANNOTATION_MHC_MAX_UNHEALTHY = f"{GROUP}/machine-health-check-max-unhealthy"
 ANNOTATION_KUBEVIRT_TOPOLOGY_SPREAD = f"{GROUP}/nodepool-supports-kubevirt-topology-spread-constraints"
 ANNOTATION_TERMINATION_GRACE = f"{GROUP}/kubevirt-termination-grace-period"
-ANNOTATION_MANAGEMENT_PLATFORM = f"{GROUP}/management-platform"
 ANNOTATION_RESTORED_FROM_BACKUP = f"{GROUP}/restored-from-backup"
 ANNOTATION_CERTIFIED_CATALOG_IMAGE = f"{GROUP}/certified-operators-catalog-image"
 ANNOTATION_COMMUNITY_CATALOG_IMAGE = f"{GROUP}/community-operators-catalog-image"
@@ -116,7 +112,6 @@ ANNOTATION_IGNITION_TOKEN_EXPIRY = f"{GROUP}/ignition-token-expiration-timestamp
 ANNOTATION_INSTALL_VERSION = f"{GROUP}/install-cli-version"
 ANNOTATION_RESOURCE_OVERRIDE_PREFIX = f"resource-request-override.{GROUP}/"
 ANNOTATION_IDP_OVERRIDE_PREFIX = f"idpoverrides.{GROUP}/"
-ANNOTATION_REFERENCED_PREFIX = f"referenced-resource.{GROUP}/"
 
 # The accounts of Cluster API's two managers.
 CAPI_CORE = "cluster-api"

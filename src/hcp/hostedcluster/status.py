@@ -13,7 +13,6 @@ from hcp.hostedcluster.observed import Observed
 from hcp.runtime.conditions import get_condition, is_true, remove_condition, set_condition
 from hcp.runtime.workloads import members, quorum, rolled_out, serving
 
-NOT_SPREAD = "ControlPlaneSpread"
 _ENCRYPTION_STEPS = {
     encryption.READ: "The API servers are being given the new key for reading",
     encryption.WRITE: "The API servers are changing to the new key for writing",
@@ -102,7 +101,9 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
             "; ".join([f"Accepted but without effect in this version: {', '.join(seen.unacted)}", *seen.partly_acted]),
         ),
         **_guest(cluster, seen),
-        NOT_SPREAD: _verdict(not seen.unspread, "Replicas can run on different nodes", "TooFewNodes", seen.unspread),
+        c.CONTROL_PLANE_SPREAD: _verdict(
+            not seen.unspread, "Replicas can run on different nodes", "TooFewNodes", seen.unspread
+        ),
     }
     parts |= _credentials(cluster, seen)
     if seen.encryption:
@@ -325,7 +326,7 @@ def _absent(cluster: Mapping[str, Any], seen: Observed) -> list[str]:
     """Conditions that exist only while they mean something."""
     absent = []
     if cluster["spec"].get("controllerAvailabilityPolicy") != "HighlyAvailable":
-        absent.append(NOT_SPREAD)
+        absent.append(c.CONTROL_PLANE_SPREAD)
     if not _credentials(cluster, seen):
         absent.append(c.PLATFORM_CREDENTIALS_FOUND)
     return absent
