@@ -102,8 +102,8 @@ CONTROLLERS = (
         "nodepool",
         "nodepool",
         "NodePools, HostedClusters, ConfigMaps and Secrets they name, what it made, Machines and KubevirtMachines",
-        "token and user data Secrets, node documents, KubevirtMachineTemplates, MachineDeployments, MachineHealthChecks, "
-        "boot image caches, the status of NodePools",
+        "token and user data Secrets, node documents, KubevirtMachineTemplates, MachineDeployments, "
+        "MachineHealthChecks, boot image caches, the status of NodePools",
         {POOL: NODE_POOL_CONDITIONS},
     ),
     Entry(

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.unit.hostedcluster.sample import cluster, deployment, etcd
 
+from hcp.api import conditions as c
 from hcp.api.pause import Pause
 from hcp.controlplane.params import Endpoint
 from hcp.guest.state import GuestState
@@ -159,9 +160,9 @@ def test_high_availability_tells_when_it_is_not_spread() -> None:
     result = status.compute(
         cluster(controllerAvailabilityPolicy="HighlyAvailable"), healthy(unspread="only 1 node"), NOW
     )
-    assert verdict(result, status.NOT_SPREAD) == ("False", "TooFewNodes")
+    assert verdict(result, c.CONTROL_PLANE_SPREAD) == ("False", "TooFewNodes")
     single = status.compute(cluster(), healthy(), NOW)
-    assert get_condition(single["conditions"], status.NOT_SPREAD) is None
+    assert get_condition(single["conditions"], c.CONTROL_PLANE_SPREAD) is None
 
 
 def test_a_pause_changes_one_condition_only() -> None:
