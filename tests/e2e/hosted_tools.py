@@ -102,18 +102,19 @@ class Guest:
         self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
         eventually(lambda: self._available(name) == replicas, f"{replicas} pods of {name} are ready", 600)
 
-    def stop_kubelet(self, node: str) -> None:
-        """As a crash that nothing restarts would."""
+    def stop_kubelet(self, node: str, *, forever: bool = False) -> None:
+        """As a crash that nothing restarts would; ``forever``: it does not begin with the machine either."""
+        line = "systemctl disable kubelet; systemctl stop kubelet" if forever else "systemctl stop kubelet"
         container = {
             "name": "stop",
             "image": self._image(),
-            "command": ["busybox", "nsenter", "-t", "1", "-m", "-n", "-p", "--", "systemctl", "stop", "kubelet"],
+            "command": ["busybox", "nsenter", "-t", "1", "-m", "-n", "-p", "--", "sh", "-c", line],
             "securityContext": {"privileged": True},
         }
         pod = {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"name": "stop-kubelet", "namespace": "kube-system"},
+            "metadata": {"generateName": "stop-kubelet-", "namespace": "kube-system"},
             "spec": {
                 "nodeName": node,
                 "restartPolicy": "Never",
@@ -122,8 +123,10 @@ class Guest:
                 "containers": [container],
             },
         }
-        self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(pod))
+        name = self.kubectl("create", "-o", "name", "-f", "-", stdin=yaml.safe_dump(pod)).strip()
         eventually(lambda: node not in self.ready_nodes(), f"node {node} is not ready any more", 300)
+        # A kubelet that begins anew must not find it.
+        self.kubectl("delete", name, "-n", "kube-system", "--force", "--grace-period=0")
 
     def _available(self, name: str) -> int:
         found: int = self.get("deployment", name)["status"].get("availableReplicas", 0)

@@ -1,4 +1,4 @@
-"""The longer life of nodes: labels, configuration, isolation, cache, releases, repair. Each test builds on the last."""
+"""The longer life of nodes: labels, configuration, isolation, cache, releases. Each test builds on the last."""
 
 from __future__ import annotations
 
@@ -187,23 +187,6 @@ def test_on_delete_leaves_machines_until_somebody_deletes_them(management: Clust
     eventually(lambda: condition(management, "UpdatingVersion", "older")["status"] == "False", "it is over", 120)
     pool = management.get("nodepool", "older", "-n", "clusters")
     assert pool["status"]["version"].startswith("1.36")
-
-
-def test_a_machine_whose_kubelet_dies_is_replaced(management: Cluster, guest: Guest) -> None:
-    [sick] = pool_nodes(guest, "older")
-    note = {"hypershift.openshift.io/machine-health-check-timeout": "60s"}
-    body = {"metadata": {"annotations": note}, "spec": {"management": {"autoRepair": True}}}
-    patch_pool(management, body, "older")
-    eventually(
-        lambda: condition(management, "AutorepairEnabled", "older")["status"] == "True", "machines are watched", 60
-    )
-    guest.stop_kubelet(sick)
-
-    def replaced() -> bool:
-        ready = [name for name in guest.ready_nodes() if name in pool_nodes(guest, "older")]
-        return len(ready) == 1 and ready != [sick]
-
-    eventually(replaced, "another node instead of the sick one", 1500)
     hcp("destroy", "nodepool", "--name", "older", *access(management))
     eventually(lambda: not pool_nodes(guest, "older"), "the pool is gone", 600)
 

@@ -52,7 +52,6 @@ ELSEWHERE: dict[audit.Right, str] = {
     ("coordination.k8s.io", "leases", "get"): "a write to the lease was answered with a conflict: maybe it was our own",
     ("", "resourcequotas", "create"): "a cluster becomes available, which this one does not",
     ("", "resourcequotas", "patch"): "a cluster becomes available, which this one does not",
-    ("cluster.x-k8s.io", "machines", "patch"): "a whole cluster goes while machines are there: they are not drained",
     ("", "events", "patch"): "what an event tells happens again, more than some minutes later",
 }
 
@@ -180,6 +179,7 @@ async def a_pool_comes_and_goes(server: ApiServer) -> None:
             await _stray(admin, hosted)
             await admin.delete(k.SERVICES, "web", home)
             await s.eventually("which goes", lambda: _none(admin, k.ENDPOINTSLICES, hosted))
+            await _sick(admin, hosted, f"vm-{home}")
             # Another disk: a new template, and the old one is not needed any more.
             before = await _templates(admin, hosted)
             change = {
@@ -193,6 +193,7 @@ async def a_pool_comes_and_goes(server: ApiServer) -> None:
 
             await s.eventually("the template is replaced", replaced)
             await s.eventually("no health check", lambda: _none(admin, k.MACHINEHEALTHCHECKS, hosted))
+            await s.eventually("nor repairs", lambda: _none(admin, k.NODEREPAIRS, hosted))
             labels = {names.LABEL_NODEPOOL_NAME: "demo", names.LABEL_INFRA_ID: "demo-abcde"}
             metadata = {"name": f"vm-{home}", "namespace": hosted, "labels": labels}
             await admin.create({"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": metadata})
@@ -242,6 +243,17 @@ async def _stray(client: Client, ns: str) -> None:
         return await client.get_or_none(k.ENDPOINTSLICES, "stray", ns) is None
 
     await s.eventually("it is taken away", gone)
+
+
+async def _sick(client: Client, ns: str, name: str) -> None:
+    """What the health check asks for when the machine's node is not ready: its VM is restarted."""
+    await client.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+    live = await client.patch(k.MACHINES, name, ns, {"status": {"nodeRef": {"name": name}}}, subresource="status")
+    group, uid = live["apiVersion"], live["metadata"]["uid"]
+    owner = {"apiVersion": group, "kind": "Machine", "name": name, "uid": uid}
+    metadata = {"name": name, "namespace": ns, "ownerReferences": [owner]}
+    await client.create({"apiVersion": names.API_VERSION, "kind": "NodeRepair", "metadata": metadata, "spec": {}})
+    await s.eventually("its VM is restarted", lambda: _none(client, k.VMIS, ns))
 
 
 async def _templates(client: Client, ns: str) -> set[str]:

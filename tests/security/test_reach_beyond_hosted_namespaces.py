@@ -31,7 +31,8 @@ from hcp.install import capi as rights
 from hcp.kube import Client, load_config
 from hcp.kube import resources as k
 from hcp.kube.errors import Forbidden
-from hcp.nodepool.machines import DeploymentInput, machine_deployment, machine_health_check
+from hcp.nodepool.health import machine_health_check, repair_template
+from hcp.nodepool.machines import DeploymentInput, machine_deployment
 from hcp.operator.capi import definition
 
 Object = dict[str, Any]
@@ -127,7 +128,9 @@ async def pool(client: Client) -> Object:
         }
     )
     await client.apply(machine_deployment(DeploymentInput(HOSTED, wanted, ID, "workers", "user-data", "1.36.3", False)))
-    await client.apply(machine_health_check(HOSTED, wanted, ID, {}))
+    quickly = {names.ANNOTATION_MHC_TIMEOUT: "1s"}
+    await client.apply(repair_template(HOSTED, wanted, ID, quickly))
+    await client.apply(machine_health_check(HOSTED, wanted, ID, quickly))
     return wanted
 
 
@@ -203,6 +206,18 @@ async def test_the_managers_do_their_work_with_these_rights_and_use_them_all(
             return (found.get("status") or {}).get("phase") == "Running"
 
         await s.eventually("the machine is a node", joined)
+        await report(admin, name, ready=False)
+
+        async def sick() -> bool:
+            return await admin.get_or_none(k.NODEREPAIRS, name, HOSTED) is not None
+
+        await s.eventually("the health check asks for a repair", sick)
+        await report(admin, name, ready=True)
+
+        async def well() -> bool:
+            return not await sick()
+
+        await s.eventually("and takes it back", well)
         await admin.apply(secret("user-data", HOSTED, value='{"new": true}'))
         await nudge(admin, name)
         copied = base64.b64encode(b'{"new": true}').decode()
@@ -272,5 +287,11 @@ async def boot(client: Client, name: str) -> None:
     body = {"status": {"ready": True, "created": True, "conditions": ready}}
     await client.patch(k.VIRTUALMACHINES, name, HOSTED, body, subresource="status")
     await client.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
-    body = {"status": {"conditions": [{"type": "Ready", "status": "True", "reason": "x", "message": "x"}]}}
-    await client.patch(k.NODES, name, None, body, subresource="status")
+    await report(client, name, ready=True)
+
+
+async def report(client: Client, name: str, *, ready: bool) -> None:
+    """What a kubelet says of its node, since long ago."""
+    since = "2026-01-01T00:00:00Z"
+    status = {"type": "Ready", "status": str(ready), "reason": "x", "message": "x", "lastTransitionTime": since}
+    await client.patch(k.NODES, name, None, {"status": {"conditions": [status]}}, subresource="status")

@@ -64,6 +64,8 @@ VALID_MACHINE_TEMPLATE = "ValidMachineTemplate"
 ALL_MACHINES_READY = "AllMachinesReady"
 ALL_NODES_HEALTHY = "AllNodesHealthy"
 CIDR_CONFLICT = "ClusterNetworkCIDRConflict"
+# Ours: only while something is done about sick nodes; says what, for which node.
+NODES_UNDER_REPAIR = "NodesUnderRepair"
 
 # Reasons
 AS_EXPECTED = "AsExpected"

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from hcp.api import controlplanecomponent, hostedcluster, hostedcontrolplane, nodepool
+from hcp.api import controlplanecomponent, hostedcluster, hostedcontrolplane, nodepool, noderepair
 
 FOLDER = Path(__file__).parent / "crds"
 HEADER = "# Generated from hcp.api by `python -m hcp.api.generate`. Do not edit.\n"
@@ -19,7 +19,8 @@ HEADER = "# Generated from hcp.api by `python -m hcp.api.generate`. Do not edit.
 
 def crds() -> list[dict[str, Any]]:
     """Our CustomResourceDefinitions, in the order they are installed."""
-    return [hostedcluster.build(), nodepool.build(), hostedcontrolplane.build(), controlplanecomponent.build()]
+    kinds = (hostedcluster, nodepool, hostedcontrolplane, controlplanecomponent)
+    return [*(kind.build() for kind in kinds), *noderepair.build()]
 
 
 class _Dumper(yaml.SafeDumper):

@@ -100,6 +100,11 @@ ANNOTATION_ETCD_DEFRAG_SCHEDULE = f"{GROUP}/etcd-defrag-schedule"
 ANNOTATION_MHC_TIMEOUT = f"{GROUP}/machine-health-check-timeout"
 ANNOTATION_MHC_STARTUP_TIMEOUT = f"{GROUP}/machine-health-check-node-startup-timeout"
 ANNOTATION_MHC_MAX_UNHEALTHY = f"{GROUP}/machine-health-check-max-unhealthy"
+# Ours: how often a sick machine's VM is restarted before it is replaced, and how long its node may take afterwards.
+ANNOTATION_REPAIR_RESTARTS = f"{GROUP}/repair-restarts"
+ANNOTATION_REPAIR_RESTART_TIMEOUT = f"{GROUP}/repair-restart-timeout"
+# On a Machine: the restarts that were made for its repair.
+ANNOTATION_RESTARTED = f"{GROUP}/restarted-for-repair"
 ANNOTATION_KUBEVIRT_TOPOLOGY_SPREAD = f"{GROUP}/nodepool-supports-kubevirt-topology-spread-constraints"
 ANNOTATION_TERMINATION_GRACE = f"{GROUP}/kubevirt-termination-grace-period"
 ANNOTATION_RESTORED_FROM_BACKUP = f"{GROUP}/restored-from-backup"

@@ -77,7 +77,7 @@ def management() -> Schema:
             {"maxUnavailable": share("Nodes that may change at once.", default=1, most=MAX_REPLICAS)},
             "Settings of InPlace.",
         ),
-        "autoRepair": boolean("Replaces unhealthy nodes.", default=False),
+        "autoRepair": boolean("Restarts the VMs of unhealthy nodes, then replaces them.", default=False),
     }
     in_place = rule(
         "!has(self.inPlace) || self.upgradeType == 'InPlace'", "inPlace can only be set when upgradeType is InPlace"

@@ -44,8 +44,17 @@ def core_rules() -> list[Object]:
         rule("infrastructure.cluster.x-k8s.io", "kubevirtmachines", ["create", "delete"]),
         rule("infrastructure.cluster.x-k8s.io", "kubevirtclusters", ["delete"]),
         rule("hypershift.openshift.io", "hostedcontrolplanes", [*FOLLOW, "patch", "delete"]),
+        *repair_rules(),
         rule("apiextensions.k8s.io", "customresourcedefinitions", FOLLOW),
         rule("", "events", ["create", "patch"]),
+    ]
+
+
+def repair_rules() -> list[Object]:
+    """The health check reads a pool's template of requests, makes one for a sick node, and takes it back."""
+    return [
+        rule("hypershift.openshift.io", "noderepairtemplates", FOLLOW),
+        rule("hypershift.openshift.io", "noderepairs", [*FOLLOW, "create", "delete"]),
     ]
 
 
@@ -93,4 +102,11 @@ def objects(options: Options) -> list[Object]:
             role(name, options.namespace, election),
             binding(name, options.namespace, subject),
         ]
-    return found
+    return [*found, _for_another_manager()]
+
+
+def _for_another_manager() -> Object:
+    """Where a management cluster has a Cluster API of its own: its manager collects roles with this label."""
+    made = cluster_role("hypershift-node-repairs", repair_rules())
+    made["metadata"]["labels"] = {"cluster.x-k8s.io/aggregate-to-manager": "true"}
+    return made

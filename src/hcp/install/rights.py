@@ -38,9 +38,11 @@ def operator_rules() -> list[Object]:
         rule("hypershift.openshift.io", "nodepools", [*FOLLOW, "patch", "delete"]),
         rule("hypershift.openshift.io", "hostedcontrolplanes", [*FOLLOW, *write, "delete"]),
         rule("hypershift.openshift.io", "controlplanecomponents", [*FOLLOW, *write]),
+        rule("hypershift.openshift.io", "noderepairs", [*FOLLOW, "delete"]),
+        rule("hypershift.openshift.io", "noderepairtemplates", [*FOLLOW, *write, "delete"]),
         rule(
             "hypershift.openshift.io",
-            "hostedclusters/status nodepools/status hostedcontrolplanes/status",
+            "hostedclusters/status nodepools/status hostedcontrolplanes/status noderepairs/status",
             ["patch"],
         ),
         # Where the API server asks it of whoever names an owner that must not go first, as OpenShift does.
@@ -80,7 +82,7 @@ def operator_rules() -> list[Object]:
         rule("infrastructure.cluster.x-k8s.io", "kubevirtmachinetemplates", [*FOLLOW, *write, "delete"]),
         # Virtual machines and their disks.
         rule("kubevirt.io", "virtualmachines", ["get", "list", "delete"]),
-        rule("kubevirt.io", "virtualmachineinstances", FOLLOW),
+        rule("kubevirt.io", "virtualmachineinstances", [*FOLLOW, "delete"]),
         rule("kubevirt.io", "kubevirts", ["list"]),
         rule("cdi.kubevirt.io", "datavolumes", ["list", "create", "delete"]),
         # How the management cluster is set up.
@@ -116,7 +118,7 @@ def admin_objects(options: Options) -> list[Object]:
         rule("", "secrets configmaps namespaces", [*READ, "create", "update", "patch"]),
     ]
     reader = [
-        rule("hypershift.openshift.io", f"{kinds} hostedcontrolplanes controlplanecomponents", READ),
+        rule("hypershift.openshift.io", f"{kinds} hostedcontrolplanes controlplanecomponents noderepairs", READ),
         rule("cluster.x-k8s.io", "*", READ),
         rule("infrastructure.cluster.x-k8s.io", "*", READ),
     ]

@@ -132,7 +132,8 @@ HOSTEDCLUSTERS = _r("hypershift.openshift.io", "v1beta1", "hostedclusters", "Hos
 NODEPOOLS = _r("hypershift.openshift.io", "v1beta1", "nodepools", "NodePool")
 HOSTEDCONTROLPLANES = _r("hypershift.openshift.io", "v1beta1", "hostedcontrolplanes", "HostedControlPlane")
 CONTROLPLANECOMPONENTS = _r("hypershift.openshift.io", "v1beta1", "controlplanecomponents", "ControlPlaneComponent")
-CONTROLPLANECOMPONENTS = _r("hypershift.openshift.io", "v1beta1", "controlplanecomponents", "ControlPlaneComponent")
+NODEREPAIRS = _r("hypershift.openshift.io", "v1beta1", "noderepairs", "NodeRepair")
+NODEREPAIRTEMPLATES = _r("hypershift.openshift.io", "v1beta1", "noderepairtemplates", "NodeRepairTemplate")
 # Cluster API
 CAPI_CLUSTERS = _r("cluster.x-k8s.io", "v1beta1", "clusters", "Cluster")
 MACHINES = _r("cluster.x-k8s.io", "v1beta1", "machines", "Machine")

@@ -1,4 +1,4 @@
-"""The KubeVirt cloud controllers for all hosted clusters in one process: sessions, CSRs, nodes, load balancers."""
+"""The KubeVirt cloud controllers for all hosted clusters in one process: sessions, CSRs, nodes, repair, balancers."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from hcp.kubevirt import approver, balancers, launchers
 from hcp.kubevirt.infra import InfraClients, credentials
 from hcp.kubevirt.loadbalancer import LABEL_SERVICE, LABEL_SERVICE_NAMESPACE
 from hcp.kubevirt.nodes import node_patch
+from hcp.kubevirt.repairs import Repairs
 from hcp.kubevirt.session import InfraCaches, Session
 from hcp.runtime import Controller, Informer, Result, is_true
 from hcp.runtime.context import OperatorContext
@@ -47,6 +48,8 @@ class Cloud:
         self.requests = self._for_guests("node-certificates", self._reconcile_request)
         self.nodes = self._for_guests("nodes", self._reconcile_node)
         self.balancers = self._for_guests("load-balancers", self._reconcile_balancer)
+        self._repairs = Repairs(ctx, self._sessions.get)
+        self.repairs = self._for_guests("node-repairs", self._repairs.reconcile)
 
     def _for_guests(self, name: str, reconcile: Reconcile) -> Controller:
         return Controller(name, reconcile, workers=16, group=self._team, per_group=4)
@@ -58,10 +61,11 @@ class Cloud:
         self.sessions.watch(self._namespaces, cluster_of)
         self.nodes.watch(self._pools, self._nodes_of_pool)
         self.nodes.watch(self._machines)
+        self._repairs.wire(self.repairs)
         for informer in self._shared.all:
             self._follow_infra(informer)
         self._ctx.closers.append(self.close)
-        return [self.sessions, self.requests, self.nodes, self.balancers]
+        return [self.sessions, self.requests, self.nodes, self.balancers, self.repairs]
 
     async def close(self) -> None:
         """Stop every session."""
@@ -110,7 +114,9 @@ class Cloud:
         return None
 
     def _look_at_known(self, session: Session) -> None:
-        """Load balancers that are there; the Services of some may be gone, or be something else by now."""
+        """Repairs under way, and load balancers: the Services of some may be gone, or be something else by now."""
+        for key in self._repairs.of_session(session.hosted_namespace):
+            self.repairs.enqueue(key, fresh=False)
         for known in session.caches.services.list(session.infra.namespace):
             labels = known["metadata"].get("labels") or {}
             if session.owns(known) and LABEL_SERVICE in labels:
@@ -138,7 +144,13 @@ class Cloud:
 
             informer.add_listener(listener)
 
+        def node_changed(old: Object | None, new: Object | None) -> None:
+            name = (new or old or {})["metadata"]["name"]
+            if self._repairs.has(name, hosted):
+                self.repairs.enqueue(f"{hosted}/{name}")
+
         follow(session.nodes, self.nodes)
+        session.nodes.add_listener(node_changed)
         follow(session.requests, self.requests)
         session.services.add_listener(lambda old, new: self._service_changed(session, old, new))
         if session.infra.external:

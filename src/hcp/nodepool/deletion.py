@@ -23,6 +23,7 @@ from hcp.kube.resources import (
     MACHINESETS,
     NAMESPACES,
     NODEPOOLS,
+    NODEREPAIRTEMPLATES,
     SECRETS,
     VIRTUALMACHINES,
 )
@@ -76,6 +77,7 @@ async def _clear_hosted(tools: Tools, pool: Object, hosted: str, *, going: bool)
     metadata = pool["metadata"]
     key = f"{metadata['namespace']}/{metadata['name']}"
     await _delete(tools, MACHINEHEALTHCHECKS, metadata["name"], hosted)
+    await _delete(tools, NODEREPAIRTEMPLATES, metadata["name"], hosted)
     await _delete(tools, MACHINEDEPLOYMENTS, metadata["name"], hosted)
     left = [m for m in await _list(tools, MACHINES, hosted) if _annotated(m) == key]
     if left:

@@ -1,28 +1,21 @@
-"""The Cluster API objects of a pool: MachineDeployment and MachineHealthCheck."""
+"""The MachineDeployment of a pool, and what it is called and selected by."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from hcp.api.names import (
-    ANNOTATION_MHC_MAX_UNHEALTHY,
-    ANNOTATION_MHC_STARTUP_TIMEOUT,
-    ANNOTATION_MHC_TIMEOUT,
     ANNOTATION_NODEPOOL,
     ANNOTATION_RELEASE_VERSION,
     LABEL_CAPI_CLUSTER_NAME,
 )
 from hcp.ignition.hashes import limited_name
-from hcp.runtime import durations
 
 API = "cluster.x-k8s.io/v1beta1"
 PAUSED = "cluster.x-k8s.io/paused"
 _AUTOSCALER = "cluster.x-k8s.io/cluster-api-autoscaler-node-group"
-_LONGEST = 365 * 86400
-_PERCENT_OR_NUMBER = re.compile(r"[0-9]{1,3}%|[0-9]{1,6}")
 
 
 def resources_name(infra_id: str, cluster: str, node_pool: str) -> str:
@@ -142,42 +135,3 @@ def deployment_complete(deployment: Mapping[str, Any]) -> bool:
     if newer is None:
         return True
     return all(newer.get(name) == wanted for name in ("upToDateReplicas", "availableReplicas"))
-
-
-def machine_health_check(
-    namespace: str, node_pool: Mapping[str, Any], infra_id: str, cluster_annotations: Mapping[str, str]
-) -> dict[str, Any]:
-    """The health check of a pool with autoRepair; annotations of the pool win over those of the cluster."""
-    metadata, spec = node_pool["metadata"], node_pool.get("spec") or {}
-    asked = {**cluster_annotations, **(metadata.get("annotations") or {})}
-    timeout = _duration(asked.get(ANNOTATION_MHC_TIMEOUT), "8m0s")
-    startup = _duration(asked.get(ANNOTATION_MHC_STARTUP_TIMEOUT), "20m0s")
-    unhealthy = str(asked.get(ANNOTATION_MHC_MAX_UNHEALTHY))
-    unhealthy = unhealthy if _PERCENT_OR_NUMBER.fullmatch(unhealthy) else "2"
-    name = resources_name(infra_id, spec.get("clusterName", ""), metadata["name"])
-    return {
-        "apiVersion": API,
-        "kind": "MachineHealthCheck",
-        "metadata": {
-            "name": metadata["name"],
-            "namespace": namespace,
-            "labels": {LABEL_CAPI_CLUSTER_NAME: infra_id},
-            "annotations": {ANNOTATION_NODEPOOL: f"{metadata['namespace']}/{metadata['name']}"},
-        },
-        "spec": {
-            "clusterName": infra_id,
-            "selector": {"matchLabels": {name: name}},
-            "unhealthyConditions": [
-                {"type": "Ready", "status": "False", "timeout": timeout},
-                {"type": "Ready", "status": "Unknown", "timeout": timeout},
-            ],
-            "maxUnhealthy": int(unhealthy) if unhealthy.isdigit() else unhealthy,
-            "nodeStartupTimeout": startup,
-        },
-    }
-
-
-def _duration(value: str | None, default: str) -> str:
-    """The value when it can be read; a bad one is ignored, as it would stop Cluster API's cache for all clusters."""
-    seconds = durations.parse(value) if value else None
-    return value if value and seconds is not None and seconds <= _LONGEST else default

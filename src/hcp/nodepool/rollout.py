@@ -11,10 +11,11 @@ from hcp.api.names import (
 )
 from hcp.errors import HcpError
 from hcp.kube.errors import NotFound
-from hcp.kube.resources import KUBEVIRTMACHINETEMPLATES, MACHINEHEALTHCHECKS
+from hcp.kube.resources import KUBEVIRTMACHINETEMPLATES
 from hcp.nodepool.bootimage import disk_source
 from hcp.nodepool.bootstrap import CURRENT_CONFIG, CURRENT_CONFIG_VERSION
-from hcp.nodepool.machines import DeploymentInput, deployment_complete, machine_deployment, machine_health_check
+from hcp.nodepool.health import machine_health_check, repair_template
+from hcp.nodepool.machines import DeploymentInput, deployment_complete, machine_deployment
 from hcp.nodepool.scope import LOOK_AGAIN, Object, Scope
 from hcp.nodepool.secrets import user_data_name
 from hcp.nodepool.template import TemplateInput, choose_template, machine_template
@@ -129,13 +130,13 @@ async def health_check(scope: Scope) -> Result | None:
     watches = scope.tools.watches
     if wanted:
         annotations = scope.cluster["metadata"].get("annotations") or {}
-        check = machine_health_check(scope.hosted, scope.pool, scope.infra_id, annotations)
-        await apply_if_changed(scope.ctx.client, watches.checks, check)
-    elif watches.checks.get(scope.name, scope.hosted) is not None:
-        try:
-            await scope.ctx.client.delete(MACHINEHEALTHCHECKS, scope.name, scope.hosted)
-        except NotFound:
-            return None
+        given = (scope.hosted, scope.pool, scope.infra_id, annotations)
+        await apply_if_changed(scope.ctx.client, watches.repair_templates, repair_template(*given))
+        await apply_if_changed(scope.ctx.client, watches.checks, machine_health_check(*given))
+        return None
+    for informer in (watches.checks, watches.repair_templates):
+        if informer.get(scope.name, scope.hosted) is not None:
+            await scope.ctx.client.delete(informer.resource, scope.name, scope.hosted, missing_ok=True)
     return None
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from hcp.api import conditions as c
 from hcp.kube.errors import NotFound
 from hcp.kube.resources import NODEPOOLS
+from hcp.kubevirt import repair_plan
 from hcp.nodepool.aggregate import cidr_conflicts, condition_of, machines_summary
 from hcp.nodepool.scope import Object, Scope
 from hcp.runtime import Result
@@ -34,6 +35,11 @@ async def observe(scope: Scope) -> Result | None:
         scope.set(c.CIDR_CONFLICT, True, c.INVALID_CONFIGURATION, message)
     else:
         scope.drop(c.CIDR_CONFLICT)
+    reason, message = repair_plan.pool_message(watches.of_pool(watches.repairs, scope.key))
+    if reason:
+        scope.set(c.NODES_UNDER_REPAIR, True, reason, message)
+    else:
+        scope.drop(c.NODES_UNDER_REPAIR)
     scope.status["replicas"] = int(((live or {}).get("status") or {}).get("availableReplicas") or 0)
     scope.status["nodesInfo"] = {"nodeVersions": node_versions(machines)}
     return None

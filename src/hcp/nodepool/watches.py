@@ -21,6 +21,8 @@ from hcp.kube.resources import (
     MACHINESETS,
     NAMESPACES,
     NODEPOOLS,
+    NODEREPAIRS,
+    NODEREPAIRTEMPLATES,
     NODES,
     SECRETS,
 )
@@ -44,6 +46,8 @@ class Watches:
         self.sets = informers.get(MACHINESETS)
         self.machines = informers.get(MACHINES)
         self.checks = informers.get(MACHINEHEALTHCHECKS)
+        self.repair_templates = informers.get(NODEREPAIRTEMPLATES)
+        self.repairs = informers.get(NODEREPAIRS)
         self.templates = informers.get(KUBEVIRTMACHINETEMPLATES)
         self.vm_machines = informers.get(KUBEVIRTMACHINES)
         self.secrets = informers.get(SECRETS, labels=SECRET_LABEL)
@@ -54,7 +58,8 @@ class Watches:
         label = LABEL_CONTROL_PLANE_NAMESPACE
         self._hosted = {kind: informers.get(kind, labels=label) for kind in (SECRETS, CONFIGMAPS)}
         self._given: dict[tuple[Resource, str], Informer] = {}
-        for informer in (self.machines, self.sets, self.deployments, self.templates, self.secrets, self.documents):
+        made = (self.machines, self.sets, self.deployments, self.templates, self.repairs, self.secrets, self.documents)
+        for informer in made:
             informer.add_index("pool", _pool_key)
 
     def wire(self, controller: Controller) -> None:
@@ -62,7 +67,8 @@ class Watches:
         controller.watch(self.pools)
         controller.watch(self.clusters, self._pools_of_cluster)
         controller.watch(self._namespaces, self._pools_of_namespace)
-        for informer in (self.deployments, self.sets, self.machines, self.checks, self.secrets, self.documents):
+        machinery = (self.deployments, self.sets, self.machines, self.checks, self.repair_templates, self.repairs)
+        for informer in (*machinery, self.secrets, self.documents):
             controller.watch(informer, _pool_key)
         controller.watch(self.vm_machines, self._pools_of_vm_machine)
         controller.watch(self._image_configs, lambda config: self.pools.keys())

@@ -6,12 +6,12 @@ import pytest
 
 from hcp.errors import HcpError
 from hcp.nodepool.bootimage import boot_image, cache_volume, cached, choose_cache, disk_source
+from hcp.nodepool.health import machine_health_check, repair_template
 from hcp.nodepool.machines import (
     DeploymentInput,
     deployment_complete,
     effective_replicas,
     machine_deployment,
-    machine_health_check,
     resources_name,
 )
 from hcp.nodepool.template import (
@@ -245,6 +245,25 @@ def test_health_check() -> None:
     assert spec["maxUnhealthy"] == "40%"
     assert spec["nodeStartupTimeout"] == "7m"
     assert [entry["timeout"] for entry in spec["unhealthyConditions"]] == ["8m0s", "8m0s"]
+    template = repair_template("ns", given, "demo-x", {})
+    ref = spec["remediationTemplate"]
+    assert (ref["kind"], ref["name"], ref["namespace"]) == (template["kind"], "np", "ns")
+    assert ref["apiVersion"] == template["apiVersion"]
+
+
+def test_the_order_of_remedies_is_the_pools_then_the_clusters() -> None:
+    prefix = "hypershift.openshift.io/repair-restart"
+
+    def order(own: dict[str, str], clusters: dict[str, str]) -> tuple[int, str]:
+        given = pool()
+        given["metadata"]["annotations"] = own
+        spec = repair_template("ns", given, "demo-x", clusters)["spec"]["template"]["spec"]
+        return spec["restarts"], spec["restartTimeout"]
+
+    assert order({}, {}) == (1, "10m")
+    assert order({f"{prefix}s": "0"}, {f"{prefix}s": "3", f"{prefix}-timeout": "4m"}) == (0, "4m")
+    for bad in ("-1", "x", "11", "", "1.5", "\N{SUPERSCRIPT TWO}"):
+        assert order({f"{prefix}s": bad, f"{prefix}-timeout": bad or "y"}, {}) == (1, "10m")
 
 
 @pytest.mark.parametrize("value", ["99999999999h", "8m0s\n", "-5m", "1e9s", "x", "\N{ARABIC-INDIC DIGIT ONE}s"])

@@ -21,6 +21,7 @@ FINE_WHEN_FALSE = frozenset(
         c.UPDATING_CONFIG,
         c.UPDATING_MACHINE_TEMPLATE,
         c.CIDR_CONFLICT,
+        c.NODES_UNDER_REPAIR,
     )
 )
 # Conditions that mirror what the user chose: fine either way. That a choice has no effect, AllFieldsHonoured says.

@@ -1,0 +1,184 @@
+"""A sick node's VM is restarted, and only then its machine replaced: with Cluster API's real managers.
+
+What KubeVirt and a kubelet would do is done by hand; the guest's API is the test's own server.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from tests.integration import crds_support
+from tests.integration import hostedcluster_support as s
+from tests.integration import nodepool_support as pools
+from tests.integration.api_server import ApiServer
+from tests.integration.nodepool_support import Object, data, eventually
+from tests.security.managers import COMPONENTS, Managers
+
+from hcp import payload
+from hcp.api import generate, names
+from hcp.controlplane import capi
+from hcp.hostedcluster.translate import params
+from hcp.ignition import store
+from hcp.kube import Client, load_config
+from hcp.kube import resources as k
+from hcp.operator.capi import definition
+
+HCP = Path(sys.executable).parent / "hcp"
+HOME, HOSTED, ID = "teams", "teams-demo", "demo-abcde"
+OPEN = (k.VIRTUALMACHINES, k.VMIS, k.DATAVOLUMES, k.ROUTES)
+
+
+@pytest.fixture
+def management(tmp_path: Path, bin_dir: Path) -> Iterator[ApiServer]:
+    directory = tmp_path / "management"
+    directory.mkdir()
+    with s.management_server(directory, bin_dir) as made:
+        yield made
+
+
+@pytest.fixture
+async def admin(management: ApiServer, tmp_path: Path) -> AsyncIterator[Client]:
+    """A hosted cluster as Cluster API knows it, its managers and the operator at work."""
+    async with Client(load_config(management.kubeconfig)) as client:
+        real = [
+            definition(component, yaml.safe_load(path.read_text()))
+            for component, folder in payload.ensure(list(COMPONENTS)).items()
+            for path in sorted((folder / "manifests" / "crds").glob("*.yaml"))
+        ]
+        await crds_support.install(client, [*generate.crds(), *real, *(s.open_crd(kind) for kind in OPEN)])
+        command = [str(HCP), "install", "--image=x.example.com/hcp:1", "--development"]
+        subprocess.run([*command, f"--kubeconfig={management.kubeconfig}"], check=True, capture_output=True)
+        await client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}})
+        await known_to_cluster_api(client, await pools.hosted_cluster(client, HOME, management.kubeconfig), management)
+        managers = Managers(management, tmp_path)
+        await managers.start(client)
+        try:
+            async with pools.running_operator(management.kubeconfig):
+                yield client
+        finally:
+            managers.stop()
+
+
+async def known_to_cluster_api(client: Client, cluster: Object, management: ApiServer) -> None:
+    p = params(cluster)
+    content = data(value=management.kubeconfig.read_text())
+    metadata = {"name": f"{ID}-kubeconfig", "namespace": HOSTED}
+    ready = {"ready": True, "initialized": True, "externalManagedControlPlane": True, "version": "1.36.3"}
+    await client.patch(k.HOSTEDCONTROLPLANES, "demo", HOSTED, {"status": ready}, subresource="status")
+    for obj in (
+        *capi.bindings(p),
+        {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": content},
+        capi.kubevirt_cluster(p),
+    ):
+        await client.apply(obj)
+    await client.patch(k.KUBEVIRTCLUSTERS, ID, HOSTED, {"status": {"ready": True}}, subresource="status")
+    await client.apply(capi.cluster(p))
+
+
+async def boot(client: Client, name: str) -> str:
+    """What KubeVirt and the kubelet do when a VM shall run; gives the instance."""
+    vm = await client.get(k.VIRTUALMACHINES, name, HOSTED)
+    labels = vm["spec"]["template"]["metadata"]["labels"]
+    metadata = {"name": name, "namespace": HOSTED, "labels": labels}
+    made = await client.create(
+        {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "metadata": metadata, "spec": {}}
+    )
+    told: list[Object] = [{"type": "Ready", "status": "True"}, {"type": "LiveMigratable", "status": "True"}]
+    running: Object = {"phase": "Running", "interfaces": [{"ipAddress": "10.9.9.9"}], "conditions": told}
+    await client.patch(k.VMIS, name, HOSTED, {"status": running}, subresource="status")
+    body = {"status": {"ready": True, "created": True, "conditions": told}}
+    await client.patch(k.VIRTUALMACHINES, name, HOSTED, body, subresource="status")
+    await client.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+    await report(client, name, ready=True)
+    return str(made["metadata"]["uid"])
+
+
+async def report(client: Client, name: str, *, ready: bool) -> None:
+    """What is known of a node, since long ago."""
+    since = "2026-01-01T00:00:00Z"
+    status = {"type": "Ready", "status": str(ready), "reason": "x", "message": "x", "lastTransitionTime": since}
+    await client.patch(k.NODES, name, None, {"status": {"conditions": [status]}}, subresource="status")
+
+
+async def under_repair(client: Client) -> Object | None:
+    pool = await client.get(k.NODEPOOLS, "demo", HOME)
+    found = [one for one in pool["status"]["conditions"] if one["type"] == "NodesUnderRepair"]
+    return found[0] if found else None
+
+
+async def reasons(client: Client) -> set[str]:
+    return {event["reason"] for event in await client.list(k.EVENTS, HOME)}
+
+
+async def test_a_sick_node_is_restarted_then_replaced(admin: Client) -> None:
+    pool = pools.node_pool(HOME, replicas=1, management={"autoRepair": True, "upgradeType": "Replace"})
+    pool["metadata"]["annotations"] = {names.ANNOTATION_MHC_TIMEOUT: "1s"}
+    await admin.create(pool)
+
+    async def machine_made() -> str | None:
+        found = await admin.list(k.VIRTUALMACHINES, HOSTED)
+        return str(found[0]["metadata"]["name"]) if found else None
+
+    name = await eventually(machine_made, 120)
+    first = await boot(admin, name)
+    for document in await admin.list(k.SECRETS, names.OPERATOR_NAMESPACE, labels=store.LABEL):
+        body = {"metadata": {"annotations": {store.ANNOTATION_REACHED: "True"}}}
+        await admin.patch(k.SECRETS, document["metadata"]["name"], names.OPERATOR_NAMESPACE, body)
+
+    async def watched() -> bool:
+        check = await admin.get(k.MACHINEHEALTHCHECKS, "demo", HOSTED)
+        return check["status"].get("currentHealthy") == 1
+
+    await eventually(watched, 120)
+    machine = await admin.get(k.MACHINES, name, HOSTED)
+
+    # Somebody works on the node: it is left alone, and that is said.
+    await admin.patch(k.NODES, name, None, {"spec": {"unschedulable": True}})
+    await report(admin, name, ready=False)
+
+    async def spared() -> bool:
+        told = await under_repair(admin)
+        return told is not None and told["reason"] == "Held" and "cordoned" in told["message"]
+
+    await eventually(spared, 120)
+    assert (await admin.get(k.VMIS, name, HOSTED))["metadata"]["uid"] == first
+
+    # They are done, and it is still sick: restarted, once.
+    await admin.patch(k.NODES, name, None, {"spec": {"unschedulable": None}})
+
+    async def ended() -> bool:
+        return await admin.get_or_none(k.VMIS, name, HOSTED) is None
+
+    await eventually(ended, 120)
+
+    async def restarting() -> bool:
+        told = await under_repair(admin)
+        return told is not None and told["reason"] == "Restarting" and f"Node {name}" in told["message"]
+
+    await eventually(restarting)
+    second = await boot(admin, name)
+    assert second != first
+
+    async def healed() -> bool:
+        nothing = not await admin.list(k.NODEREPAIRS, HOSTED) and await under_repair(admin) is None
+        return nothing and {"RestartingNode", "NodeRecovered"} <= await reasons(admin)
+
+    await eventually(healed, 120)
+    [same] = await admin.list(k.MACHINES, HOSTED)
+    assert same["metadata"]["uid"] == machine["metadata"]["uid"]
+    assert (await admin.get(k.VMIS, name, HOSTED))["metadata"]["uid"] == second
+
+    # Sick again soon after: another machine.
+    await report(admin, name, ready=False)
+
+    async def replaced() -> bool:
+        left = {one["metadata"]["name"] for one in await admin.list(k.MACHINES, HOSTED)}
+        return bool(left) and name not in left and "ReplacingNode" in await reasons(admin)
+
+    await eventually(replaced, 180)
+    assert not [one for one in await admin.list(k.NODEREPAIRS, HOSTED) if one["metadata"]["name"] != name]
