@@ -132,7 +132,7 @@ async def test_a_sick_node_is_restarted_then_replaced(admin: Client) -> None:
 
     async def watched() -> bool:
         check = await admin.get(k.MACHINEHEALTHCHECKS, "demo", HOSTED)
-        return check["status"].get("currentHealthy") == 1
+        return bool(check["status"].get("currentHealthy") == 1)
 
     await eventually(watched, 120)
     machine = await admin.get(k.MACHINES, name, HOSTED)
