@@ -251,7 +251,8 @@ async def _sick(client: Client, ns: str, name: str) -> None:
     live = await client.patch(k.MACHINES, name, ns, {"status": {"nodeRef": {"name": name}}}, subresource="status")
     group, uid = live["apiVersion"], live["metadata"]["uid"]
     owner = {"apiVersion": group, "kind": "Machine", "name": name, "uid": uid}
-    metadata = {"name": name, "namespace": ns, "ownerReferences": [owner]}
+    marks = {names.ANNOTATION_NODEPOOL: live["metadata"]["annotations"][names.ANNOTATION_NODEPOOL]}
+    metadata = {"name": name, "namespace": ns, "ownerReferences": [owner], "annotations": marks}
     await client.create({"apiVersion": names.API_VERSION, "kind": "NodeRepair", "metadata": metadata, "spec": {}})
     await s.eventually("its VM is restarted", lambda: _none(client, k.VMIS, ns))
 
