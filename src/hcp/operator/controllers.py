@@ -61,6 +61,7 @@ NODE_POOL_CONDITIONS = (
     c.FIELDS_HONOURED,
     c.IGNITION_ENDPOINT_AVAILABLE,
     c.KUBEVIRT_LIVE_MIGRATABLE,
+    c.NODES_UNDER_REPAIR,
     c.REACHED_IGNITION_ENDPOINT,
     c.READY,
     c.RECONCILIATION_ACTIVE,
@@ -103,7 +104,7 @@ CONTROLLERS = (
         "nodepool",
         "NodePools, HostedClusters, ConfigMaps and Secrets they name, what it made, Machines and KubevirtMachines",
         "token and user data Secrets, node documents, KubevirtMachineTemplates, MachineDeployments, "
-        "MachineHealthChecks, boot image caches, the status of NodePools",
+        "MachineHealthChecks, NodeRepairTemplates, boot image caches, the status of NodePools",
         {POOL: NODE_POOL_CONDITIONS},
     ),
     Entry(
@@ -123,7 +124,7 @@ CONTROLLERS = (
         "cloud-sessions",
         "kubevirt",
         "HostedClusters, NodePools, hosted namespaces",
-        "nothing: begins and ends what the next three follow",
+        "nothing: begins and ends what the next four follow",
     ),
     Entry(
         "node-certificates",
@@ -138,6 +139,13 @@ CONTROLLERS = (
         "inside guests: Services of type LoadBalancer; Services, EndpointSlices, VirtualMachineInstances and their "
         "pods where machines run",
         "Services and EndpointSlices where machines run; finalizer and status of Services inside guests",
+    ),
+    Entry(
+        "node-repairs",
+        "kubevirt",
+        "NodeRepairs, Machines, MachineHealthChecks, NodePools, HostedClusters; inside guests: Nodes; "
+        "VirtualMachineInstances",
+        "ends VirtualMachineInstances, deletes Machines, notes restarts on Machines, the status of NodeRepairs",
     ),
     Entry(
         "cluster-api",
