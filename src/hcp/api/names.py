@@ -83,6 +83,9 @@ ANNOTATION_KAS_GOMEMLIMIT = f"{GROUP}/kube-apiserver-gomemlimit"
 ANNOTATION_KAS_MAX_INFLIGHT = f"{GROUP}/kube-apiserver-max-requests-inflight"
 ANNOTATION_KAS_MAX_MUTATING_INFLIGHT = f"{GROUP}/kube-apiserver-max-mutating-requests-inflight"
 ANNOTATION_KAS_VERBOSITY = f"{GROUP}/kube-apiserver-verbosity-level"
+# Ours, like the API server's.
+ANNOTATION_KCM_VERBOSITY = f"{GROUP}/kube-controller-manager-verbosity-level"
+ANNOTATION_SCHEDULER_VERBOSITY = f"{GROUP}/kube-scheduler-verbosity-level"
 ANNOTATION_KAS_GOAWAY_CHANCE = f"{GROUP}/kube-apiserver-goaway-chance"
 # Asked of a HostedCluster: new certificate authorities, a new kubeconfig of the administrator, lives of certificates.
 ANNOTATION_ROTATE = f"{GROUP}/rotate-authorities"

@@ -1,4 +1,4 @@
-"""Version rules between a pool, its hosted cluster and this operator."""
+"""Version rules: from one release of a control plane to the next, and between a pool and its cluster. Pure."""
 
 from __future__ import annotations
 
@@ -45,6 +45,20 @@ def _openshift_step(version: Version) -> int:
 
 def _same_line(first: Version, second: Version) -> bool:
     return (first.major == 1) == (second.major == 1)
+
+
+def upgrade_problem(wanted: Version, current: Version | None) -> str | None:
+    """Why a control plane should not move from its present release to this one; None when it can."""
+    if current is None:
+        return None
+    if not _same_line(wanted, current):
+        return "it is another kind of release than the one that runs"
+    step = kubernetes_minor(wanted) - kubernetes_minor(current)
+    if step < 0:
+        return "it is an older minor version than the one that runs, and what is stored may be too new for it"
+    if step > 1:
+        return f"it leaves out {step - 1} minor versions, and API servers migrate what is stored one minor at a time"
+    return None
 
 
 def skew_problem(pool: Version, cluster: Version) -> str | None:

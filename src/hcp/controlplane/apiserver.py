@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hcp.api import defaults, names
 from hcp.controlplane import apiserver_config as files
-from hcp.controlplane import audit, konnectivity
+from hcp.controlplane import audit, konnectivity, tuning
 from hcp.controlplane.meta import LABEL_MANAGED_BY, MANAGER, component_labels, obj
 from hcp.controlplane.params import Manifest, Params
 from hcp.controlplane.pod import (
@@ -65,12 +65,9 @@ def mounted(p: Params) -> tuple[tuple[str, str], ...]:
     return tuple(found)
 
 
-def arguments(
-    p: Params, root: str = ROOT, audit_dir: str = AUDIT_DIR, etcd: str = "https://etcd-client:2379"
-) -> list[str]:
+def arguments(p: Params, root: str = ROOT, audit_dir: str = AUDIT_DIR) -> list[str]:
     """kube-apiserver's command line."""
     notes = p.annotations
-    goaway = notes.get(names.ANNOTATION_KAS_GOAWAY_CHANCE) or ("0.001" if p.highly_available else "0")
     args = {
         "advertise-address": p.advertise_address,
         "allow-privileged": "true",
@@ -95,17 +92,19 @@ def arguments(
         "etcd-cafile": f"{root}/etcd-client/ca.crt",
         "etcd-certfile": f"{root}/etcd-client/etcd-client.crt",
         "etcd-keyfile": f"{root}/etcd-client/etcd-client.key",
-        "etcd-servers": etcd,
+        "etcd-servers": p.foreign_etcd or "https://etcd-client:2379",
         "event-ttl": "3h",
-        "goaway-chance": goaway,
+        "goaway-chance": tuning.value(
+            notes, names.ANNOTATION_KAS_GOAWAY_CHANCE, "0.001" if p.highly_available else "0"
+        ),
         "http2-max-streams-per-connection": "2000",
         "kubelet-certificate-authority": f"{root}/kubelet-ca/ca.crt",
         "kubelet-client-certificate": f"{root}/kubelet-client/tls.crt",
         "kubelet-client-key": f"{root}/kubelet-client/tls.key",
         "kubelet-preferred-address-types": "InternalIP",
         "kubernetes-service-node-port": "0",
-        "max-mutating-requests-inflight": notes.get(names.ANNOTATION_KAS_MAX_MUTATING_INFLIGHT) or "1000",
-        "max-requests-inflight": notes.get(names.ANNOTATION_KAS_MAX_INFLIGHT) or "3000",
+        "max-mutating-requests-inflight": tuning.value(notes, names.ANNOTATION_KAS_MAX_MUTATING_INFLIGHT, "1000"),
+        "max-requests-inflight": tuning.value(notes, names.ANNOTATION_KAS_MAX_INFLIGHT, "3000"),
         "min-request-timeout": "3600",
         "profiling": "false",
         "proxy-client-cert-file": f"{root}/aggregator/tls.crt",
@@ -132,7 +131,7 @@ def arguments(
         "tls-cipher-suites": ",".join(CIPHERS),
         "tls-min-version": "VersionTLS12",
         "tls-private-key-file": f"{root}/server/tls.key",
-        "v": notes.get(names.ANNOTATION_KAS_VERBOSITY) or "1",
+        "v": tuning.value(notes, names.ANNOTATION_KAS_VERBOSITY, "1"),
     }
     if p.audit_webhook:
         args |= {
@@ -147,8 +146,8 @@ def _environment(p: Params) -> dict[str, str]:
 
     Much less costs a sixth more processor time at the start (50 instead of 100), so it is in between.
     """
-    env = {"GOGC": p.annotations.get(names.ANNOTATION_KAS_GOGC) or "75"}
-    if limit := p.annotations.get(names.ANNOTATION_KAS_GOMEMLIMIT):
+    env = {"GOGC": tuning.value(p.annotations, names.ANNOTATION_KAS_GOGC, "75")}
+    if limit := tuning.value(p.annotations, names.ANNOTATION_KAS_GOMEMLIMIT, ""):
         env["GOMEMLIMIT"] = limit
     return env
 

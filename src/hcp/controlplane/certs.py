@@ -72,7 +72,9 @@ def _hosts(p: Params) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def etcd_leaves(p: Params) -> list[LeafSecret]:
-    """Needed by etcd; known from the first moment."""
+    """Needed by etcd; known from the first moment. Somebody else's etcd has its own."""
+    if p.foreign_etcd:
+        return []
     discovery = (f"*.etcd-discovery.{p.namespace}.svc", f"*.etcd-discovery.{p.namespace}.svc.cluster.local")
     local = ("127.0.0.1", "::1")
     return [

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from hcp.controlplane import controllers, validity
+from hcp.api import names
+from hcp.controlplane import controllers, tuning, validity
 from hcp.controlplane.controllers import ROOT
 from hcp.controlplane.params import Manifest, Params
 
@@ -61,7 +62,7 @@ def arguments(p: Params, root: str = ROOT) -> list[str]:
         "tls-min-version": "VersionTLS12",
         "tls-private-key-file": f"{root}/server/tls.key",
         "use-service-account-credentials": "true",
-        "v": "1",
+        "v": tuning.value(p.annotations, names.ANNOTATION_KCM_VERBOSITY, "1"),
     }
     if p.allocate_node_cidrs:
         family = "-ipv6" if ":" in p.cluster_networks[0] else ""

@@ -23,5 +23,5 @@ def budgets(p: Params) -> list[Manifest]:
                 }
             },
         )
-        for component in ("etcd", "kube-apiserver")
+        for component in (("kube-apiserver",) if p.foreign_etcd else ("etcd", "kube-apiserver"))
     ]

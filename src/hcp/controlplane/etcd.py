@@ -68,6 +68,8 @@ def arguments(p: Params, name: str, ip: str, data_dir: str = "/var/lib/data", tl
 
 
 def services(p: Params) -> list[Manifest]:
+    if p.foreign_etcd:
+        return []
     labels = component_labels(p, COMPONENT)
     client = {"name": "client", "port": 2379, "protocol": "TCP", "targetPort": "client"}
     metrics = {"name": "metrics", "port": METRICS_PORT, "protocol": "TCP", "targetPort": "metrics"}

@@ -64,6 +64,8 @@ def hosted_control_plane(p: Params, cluster: Mapping[str, Any]) -> Manifest:
         if k in MIRRORED
         or k.startswith((names.ANNOTATION_RESOURCE_OVERRIDE_PREFIX, names.ANNOTATION_IDP_OVERRIDE_PREFIX))
     }
+    if not p.autoscaled or names.ANNOTATION_DISABLE_AUTOSCALER in (cluster["metadata"].get("annotations") or {}):
+        annotations[names.ANNOTATION_DISABLE_AUTOSCALER] = "true"
     projected: Manifest = {key: spec[key] for key in COPIED if key in spec}
     projected |= {
         "releaseImage": spec["release"]["image"],

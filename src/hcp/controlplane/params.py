@@ -80,6 +80,8 @@ class Params:
     api_dns_name: str = ""
     etcd_size: str = defaults.ETCD_SIZE
     etcd_storage_class: str = ""
+    # Of an etcd that somebody else runs; empty: the control plane has its own.
+    foreign_etcd: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
     node_selector: Mapping[str, str] = field(default_factory=dict)
     tolerations: tuple[Mapping[str, Any], ...] = ()
@@ -94,6 +96,8 @@ class Params:
     hidden_networks: tuple[str, ...] = ()
     # Where the management API answers, for components that need it.
     management_api: tuple[tuple[str, int], ...] = ()
+    # Whether a node pool asks for as many nodes as the load needs.
+    autoscaled: bool = False
 
     @property
     def replicas(self) -> int:

@@ -47,8 +47,9 @@ def policies(p: Params) -> list[Manifest]:
         _policy(p, "openshift-ingress", components, [{"from": [_labelled_namespace(POLICY_GROUP, "ingress")]}]),
         _policy(p, "openshift-monitoring", components, [{"from": [_labelled_namespace(POLICY_GROUP, "monitoring")]}]),
         _policy(p, "kas", api, [{"ports": ports}]),
-        _policy(p, "operator-to-etcd", {"matchLabels": {"app": "etcd"}}, [_operator(p)]),
     ]
+    if not p.foreign_etcd:
+        result.append(_policy(p, "operator-to-etcd", {"matchLabels": {"app": "etcd"}}, [_operator(p)]))
     if p.published("Konnectivity").type in ("NodePort", "LoadBalancer"):
         agents = [{"ports": [{"port": AGENT_PORT, "protocol": "TCP"}]}]
         result.append(_policy(p, "nodeport-konnectivity-kas", api, agents))

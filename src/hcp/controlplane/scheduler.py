@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from hcp.controlplane import controllers
+from hcp.api import names
+from hcp.controlplane import controllers, tuning
 from hcp.controlplane.controllers import ROOT
 from hcp.controlplane.meta import config_map
 from hcp.controlplane.params import Manifest, Params
@@ -41,7 +42,7 @@ def config(p: Params, root: str = ROOT) -> Manifest:
     return config_map(p, CONFIG, {"config.yaml": json.dumps(value, indent=1, sort_keys=True) + "\n"})
 
 
-def arguments(root: str = ROOT) -> list[str]:
+def arguments(p: Params, root: str = ROOT) -> list[str]:
     kubeconfig = f"{root}/kubeconfig/kubeconfig"
     return [
         f"--config={root}/config/config.yaml",
@@ -53,9 +54,9 @@ def arguments(root: str = ROOT) -> list[str]:
         f"--tls-cert-file={root}/server/tls.crt",
         f"--tls-private-key-file={root}/server/tls.key",
         "--tls-min-version=VersionTLS12",
-        "--v=1",
+        f"--v={tuning.value(p.annotations, names.ANNOTATION_SCHEDULER_VERBOSITY, '1')}",
     ]
 
 
 def deployment(p: Params, config_hash: str) -> Manifest:
-    return controllers.deployment(p, CONTROLLER, arguments(), config_hash)
+    return controllers.deployment(p, CONTROLLER, arguments(p), config_hash)

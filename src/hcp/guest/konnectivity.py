@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 
+from hcp.api.names import ANNOTATION_KONNECTIVITY_AGENT_IMAGE
 from hcp.controlplane.meta import digest
 from hcp.guest.objects import SYSTEM, GuestParams, Manifest, daemon_set, obj, service_account
 
@@ -13,7 +14,9 @@ HEALTH_PORT = 2041
 
 
 def objects(g: GuestParams) -> list[Manifest]:
-    image, endpoint = g.images.get(NAME), g.control_plane.konnectivity_endpoint
+    p = g.control_plane
+    image = p.annotations.get(ANNOTATION_KONNECTIVITY_AGENT_IMAGE) or g.images.get(NAME)
+    endpoint = p.konnectivity_endpoint
     if not image or endpoint is None:
         return []
     data = {"ca.crt": g.konnectivity_ca, "tls.crt": g.konnectivity_cert, "tls.key": g.konnectivity_key}

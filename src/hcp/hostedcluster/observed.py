@@ -45,6 +45,8 @@ class Observed:
     etcd_problem: str = ""
     # None: not asked yet; "": takes writes; else why it does not.
     etcd_full: str | None = None
+    # Of an etcd that somebody else runs; None: not looked at; "": we can log in; else why not.
+    foreign_etcd: str | None = None
     deployments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     wanted_deployments: tuple[str, ...] = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
     # None: not asked yet; "": answers; else what went wrong.

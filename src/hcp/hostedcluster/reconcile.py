@@ -8,7 +8,7 @@ from dataclasses import replace
 from hcp.api import conditions as c
 from hcp.api import names
 from hcp.api.pause import Pause
-from hcp.controlplane import audit
+from hcp.controlplane import audit, tuning
 from hcp.controlplane.params import Params
 from hcp.errors import sentence
 from hcp.guest.own_network import own_network
@@ -79,7 +79,7 @@ class HostedClusterKind(Kind[Scope, Learned]):
         params, unreadable = self._params(obj)
         spec = obj["spec"]
         asked = params.annotations
-        wrong = [etcd_care.plan_of(params)[1], *rotation.problems(asked), audit.problem(asked)]
+        wrong = [etcd_care.plan_of(params)[1], *rotation.problems(asked), audit.problem(asked), *tuning.problems(asked)]
         seen = Observed(
             pause=rest,
             config_problems=unreadable,

@@ -106,6 +106,8 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
         ),
     }
     parts |= _credentials(cluster, seen)
+    if (foreign := _foreign_etcd(cluster, seen)) is not None:
+        parts[c.UNMANAGED_ETCD_AVAILABLE] = foreign
     if seen.encryption:
         parts[c.ETCD_ENCRYPTION_UP_TO_DATE] = _verdict(
             seen.encryption == encryption.DONE,
@@ -160,7 +162,22 @@ def _release_image(seen: Observed) -> Verdict:
     return True, c.AS_EXPECTED, "Release image is valid"
 
 
+def _foreign_etcd(cluster: Mapping[str, Any], seen: Observed) -> Verdict | None:
+    """Of an etcd that somebody else runs, only whether we can log in is ours to say."""
+    unmanaged = (cluster["spec"].get("etcd") or {}).get("unmanaged")
+    if not unmanaged:
+        return None
+    if seen.foreign_etcd:
+        return False, c.UNMANAGED_ETCD_MISCONFIGURED, seen.foreign_etcd
+    if seen.foreign_etcd is None:
+        known = get_condition((cluster.get("status") or {}).get("conditions"), c.UNMANAGED_ETCD_AVAILABLE)
+        return _read(known) if known else ("Unknown", c.STATUS_UNKNOWN, "Its client certificate was not looked at yet")
+    return True, c.AS_EXPECTED, f"etcd at {unmanaged['endpoint']} is run by its owner; the API server tells how it is"
+
+
 def _etcd(cluster: Mapping[str, Any], seen: Observed) -> Verdict:
+    if (foreign := _foreign_etcd(cluster, seen)) is not None:
+        return foreign
     if seen.etcd is None:
         return False, c.STATEFULSET_NOT_FOUND, "StatefulSet etcd does not exist yet"
     ready, wanted = members(seen.etcd)

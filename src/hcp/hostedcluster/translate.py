@@ -76,6 +76,7 @@ def params(
         api_dns_name=spec.get("kubeAPIServerDNSName") or "",
         etcd_size=str(volume.get("size") or defaults.ETCD_SIZE),
         etcd_storage_class=volume.get("storageClassName") or "",
+        foreign_etcd=((spec.get("etcd") or {}).get("unmanaged") or {}).get("endpoint") or "",
         annotations=dict(meta.get("annotations") or {}),
         node_selector=dict(spec.get("nodeSelector") or {}),
         tolerations=tuple(spec.get("tolerations") or ()),

@@ -26,8 +26,6 @@ def unsupported(spec: Mapping[str, Any]) -> list[str]:
     platform = (spec.get("platform") or {}).get("type")
     if platform not in PLATFORMS:
         problems.append(f"platform {platform} is not supported, only {' and '.join(PLATFORMS)}")
-    if (spec.get("etcd") or {}).get("managementType") == "Unmanaged":
-        problems.append("etcd.managementType Unmanaged is not supported, use Managed")
     if (spec.get("secretEncryption") or {}).get("type") == "kms":
         problems.append("secretEncryption.type kms is not supported, use aescbc")
     return problems
@@ -162,7 +160,7 @@ def _neighbours(cluster: Mapping[str, Any], others: Iterable[Mapping[str, Any]])
     """The older cluster keeps what two of them claim."""
     meta = cluster["metadata"]
     mine = names.control_plane_namespace(meta["namespace"], meta["name"])
-    infra_id = cluster["spec"].get("infraID")
+    infra_id, mine_etcd = cluster["spec"].get("infraID"), _foreign_etcd(cluster["spec"])
     found = []
     for other in others:
         theirs = other["metadata"]
@@ -173,7 +171,14 @@ def _neighbours(cluster: Mapping[str, Any], others: Iterable[Mapping[str, Any]])
             found.append(f"the control plane namespace {mine} belongs to HostedCluster {key}: choose another name")
         if infra_id and other["spec"].get("infraID") == infra_id:
             found.append(f"infraID {infra_id} is already used by HostedCluster {key}: choose another one")
+        if mine_etcd and _foreign_etcd(other["spec"]) == mine_etcd:
+            found.append(f"etcd.unmanaged.endpoint {mine_etcd} holds the data of HostedCluster {key}: use another etcd")
     return found
+
+
+def _foreign_etcd(spec: Mapping[str, Any]) -> str:
+    endpoint = ((spec.get("etcd") or {}).get("unmanaged") or {}).get("endpoint") or ""
+    return str(endpoint).rstrip("/").lower()
 
 
 def _age(cluster: Mapping[str, Any]) -> tuple[str, str]:

@@ -37,6 +37,12 @@ def test_what_the_release_lacks_is_not_deployed() -> None:
     assert not {n for n in names(guest(images=few)) if n[1] in ("coredns", "kube-flannel", "kube-dns")}
 
 
+def test_an_annotation_chooses_the_image_of_the_tunnels_agent() -> None:
+    chosen = params(annotations={"hypershift.openshift.io/konnectivity-agent-image": "mine.example/agent:1"})
+    found = manifests.objects(GuestParams(chosen, images=IMAGES, own_network=True, highly_available=False))
+    assert "mine.example/agent:1" in json.dumps([m for m in found if m["kind"] == "DaemonSet"])
+
+
 def test_nodes_reach_the_api_by_the_advertise_address() -> None:
     objects = manifests.objects(guest())
     (slice_,) = [m for m in objects if m["kind"] == "EndpointSlice"]

@@ -17,7 +17,7 @@ SPECS = {
 OTHER_PLATFORMS = ("aws", "azure", "ibmcloud", "agent", "powervs", "openstack", "gcp")
 ELSEWHERE = {f"platform.{name}" for name in OTHER_PLATFORMS}
 # Refused as a whole, in the condition SupportedHostedCluster.
-REFUSED = {"etcd.unmanaged", "secretEncryption.kms"}
+REFUSED = {"secretEncryption.kms"}
 ACTED_ON = {
     "HostedCluster": {
         *("additionalTrustBundle", "clusterID", "controlPlaneRelease", "controllerAvailabilityPolicy", "infraID"),
@@ -25,6 +25,7 @@ ACTED_ON = {
         *("networking", "nodeSelector", "pausedUntil", "pullSecret", "release", "serviceAccountSigningKey"),
         *("services", "sshKey", "tolerations"),
         *("etcd.managementType", "etcd.managed.storage.type", "etcd.managed.storage.persistentVolume"),
+        *("etcd.unmanaged.endpoint", "etcd.unmanaged.tls"),
         *("platform.type", "platform.kubevirt.generateID", "platform.kubevirt.credentials"),
         *("secretEncryption.type", "secretEncryption.aescbc"),
         "configuration.network.serviceNodePortRange",

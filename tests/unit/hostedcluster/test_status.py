@@ -199,3 +199,33 @@ def test_a_cluster_in_line_says_so_and_a_step_of_the_line_is_no_write() -> None:
     after = status.compute(cluster(), Observed(ahead=3), NOW)
     assert verdict(after, "Available") == ("False", "WaitingForTurn")
     assert after == status.compute(cluster(), Observed(ahead=4), NOW)
+
+
+def foreign() -> dict[str, Any]:
+    tls = {"clientSecret": {"name": "login"}}
+    return cluster(
+        etcd={"managementType": "Unmanaged", "unmanaged": {"endpoint": "https://etcd.example.com:2379", "tls": tls}}
+    )
+
+
+def test_somebody_elses_etcd_is_available_as_far_as_we_can_tell() -> None:
+    result = status.compute(foreign(), healthy(etcd=None, foreign_etcd=""), NOW)
+    for kind in ("EtcdAvailable", "UnmanagedEtcdAvailable"):
+        assert verdict(result, kind) == ("True", "AsExpected")
+        assert "etcd.example.com" in message(result, kind)
+    assert verdict(result, "Available") == ("True", "AsExpected")
+    assert get_condition(status.compute(cluster(), healthy(), NOW)["conditions"], "UnmanagedEtcdAvailable") is None
+
+
+def test_a_login_that_cannot_be_used_is_named() -> None:
+    result = status.compute(foreign(), healthy(etcd=None, deployments={}, foreign_etcd="it has no key x"), NOW)
+    assert verdict(result, "UnmanagedEtcdAvailable") == ("False", "UnmanagedEtcdMisconfigured")
+    assert verdict(result, "EtcdAvailable") == ("False", "UnmanagedEtcdMisconfigured")
+    assert "it has no key x" in message(result, "Available")
+
+
+def test_what_is_known_of_somebody_elses_etcd_stays_while_nobody_looks() -> None:
+    made = foreign()
+    made["status"] = status.compute(made, healthy(etcd=None, foreign_etcd=""), NOW)
+    after = status.compute(made, healthy(etcd=None), LATER)
+    assert verdict(after, "UnmanagedEtcdAvailable") == ("True", "AsExpected")

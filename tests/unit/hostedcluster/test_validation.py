@@ -82,7 +82,6 @@ def test_ambiguous_hosted_namespaces() -> None:
     ("spec", "text"),
     [
         ({"platform": {"type": "AWS"}}, "platform AWS"),
-        ({"etcd": {"managementType": "Unmanaged"}}, "Unmanaged"),
         ({"secretEncryption": {"type": "kms"}}, "kms"),
     ],
 )
@@ -94,6 +93,18 @@ def test_fields_without_effect_are_named() -> None:
     spec = cluster(fips=True, channel="stable", configuration={"oauth": {"identityProviders": [{"name": "x"}]}})["spec"]
     assert unacted.not_acted_on(spec) == ["channel", "configuration.oauth", "fips"]
     assert unacted.not_acted_on(cluster(fips=False, configuration={"oauth": {}})["spec"]) == []
+
+
+def test_an_etcd_holds_one_cluster() -> None:
+    def on(endpoint: str) -> dict[str, Any]:
+        return cluster(etcd={"managementType": "Unmanaged", "unmanaged": {"endpoint": endpoint}})
+
+    mine, other = on("https://etcd.example.com:2379"), on("https://ETCD.example.com:2379/")
+    other["metadata"] |= {"name": "older", "uid": "uid-0"}
+    other["spec"]["infraID"] = "another"
+    assert any("holds the data of HostedCluster" in p for p in validation.problems(mine, [other]))
+    other["spec"]["etcd"]["unmanaged"]["endpoint"] = "https://other.example.com:2379"
+    assert validation.problems(mine, [other]) == []
 
 
 @settings(max_examples=60, deadline=None)

@@ -29,7 +29,6 @@ OF_OTHERS = {
     c.CVO_SCALED_DOWN,
     c.ETCD_RECOVERY_ACTIVE,
     c.RESTORED_FROM_BACKUP,
-    c.UNMANAGED_ETCD_AVAILABLE,
 }
 
 
@@ -59,7 +58,8 @@ def test_the_status_of_a_hosted_cluster_sets_only_what_its_controller_owns() -> 
         credentials_problem="",
         guest=GuestState(reachable=True),
     )
-    made = cluster(controllerAvailabilityPolicy="HighlyAvailable")
+    unmanaged = {"endpoint": "https://etcd.example.com:2379"}
+    made = cluster(controllerAvailabilityPolicy="HighlyAvailable", etcd={"unmanaged": unmanaged})
     found = {x["type"] for x in status.compute(made, seen, "2026-01-01T00:00:00Z")["conditions"]}
     assert found == set(HOSTED_CLUSTER_CONDITIONS) - {c.HOSTED_CLUSTER_DESTROYED}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hcp.controlplane import foreign_etcd
 from hcp.hostedcluster import validation
 from hcp.hostedcluster.scope import LOOK_AGAIN, Learned, Scope
 from hcp.kube.resources import HOSTEDCLUSTERS, ROUTES
@@ -17,6 +18,8 @@ async def run(scope: Scope) -> None:
     others = scope.cache.list(HOSTEDCLUSTERS)
     has_routes = await scope.ctx.client.has(ROUTES)
     problems = validation.problems(scope.cluster, others, has_routes=has_routes) or list(seen.config_problems)
+    if endpoint := scope.params.foreign_etcd:
+        problems += [text for text in (foreign_etcd.endpoint_problem(endpoint, scope.params.hidden_networks),) if text]
     if scope.claim.foreign:
         # Nothing in it is read, written or told about, until it is gone; that is followed.
         scope.tools.forget(key)

@@ -10,6 +10,6 @@ MOUNTS = (("Secret", "etcd-server-tls"), ("Secret", "etcd-peer-tls"))
 
 
 async def run(scope: Scope) -> None:
-    if scope.startable:
+    if scope.startable and not scope.params.foreign_etcd:
         mounted = config_hash(scope.made[m] for m in MOUNTS)
         await scope.cache.apply(etcd.stateful_set(scope.params, mounted))

@@ -48,6 +48,8 @@ def _not_migratable(scope: Scope) -> tuple[str, ...]:
 
 def _storage_problem(scope: Scope) -> str:
     """Why the volume of etcd may never come."""
+    if scope.params.foreign_etcd:
+        return ""
     classes = scope.cache.list(STORAGECLASSES)
     wanted = scope.params.etcd_storage_class
     if wanted:

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from hcp.api import conditions as c
+from hcp.api import names
+from hcp.hostedcluster import upgrade
 from hcp.hostedcluster.scope import LOOK_AGAIN, Learned, Scope
+from hcp.release import overrides
 
 
 async def run(scope: Scope) -> Learned:
     release, state = await scope.tools.releases.read(scope.cluster)
+    if release is not None and (held := upgrade.problem(scope.cluster, state.image, release.version)):
+        state = replace(state, reason=c.INVALID_IMAGE, problem=held)
+        release = None
     again = LOOK_AGAIN if state.problem else None
     if release is None:
         return Learned(seen={"release": state}, again=again)
-    known = {"images": dict(release.components), "version": release.version}
-    return Learned(seen={"release": state}, release=release, params=known, again=again)
+    text = scope.params.annotations.get(names.ANNOTATION_IMAGE_OVERRIDES, "")
+    known = {"images": overrides.applied(release.components, text), "version": release.version}
+    wrong = overrides.problems(release.components, text)
+    unused = [f"annotation {names.ANNOTATION_IMAGE_OVERRIDES}: {problem}" for problem in wrong]
+    seen = {"release": state, "unacted": [*scope.seen.unacted, *unused]}
+    return Learned(seen=seen, release=release, params=known, again=again)

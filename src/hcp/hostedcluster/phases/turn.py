@@ -5,13 +5,14 @@ from __future__ import annotations
 from hcp.api import conditions as c
 from hcp.hostedcluster import turns
 from hcp.hostedcluster.scope import LOOK_AGAIN, Learned, Scope
-from hcp.kube.resources import NODES, STATEFULSETS
+from hcp.kube.resources import DEPLOYMENTS, NODES, STATEFULSETS
 from hcp.runtime.conditions import is_true
 from hcp.runtime.phases import Waiting
 
 
 async def run(scope: Scope) -> None:
-    begun = scope.cache.get(STATEFULSETS, "etcd", scope.namespace) is not None
+    first = (STATEFULSETS, "etcd") if not scope.params.foreign_etcd else (DEPLOYMENTS, "kube-apiserver")
+    begun = scope.cache.get(*first, scope.namespace) is not None
     if begun or is_true((scope.cluster.get("status") or {}).get("conditions"), c.AVAILABLE):
         return
     ahead = scope.tools.line.ahead(scope.params.key, turns.limit(scope.cache.list(NODES)))
