@@ -10,6 +10,9 @@ STAMP := $(VENV)/.installed
 LINK_KUBECTL := $(BIN)/python -c 'from hcp import payload; p = payload.find("kubernetes-1.36"); p and print(p / "bin" / "kubectl")' \
 	| xargs -r -I{} ln -sf {} $(BIN)/kubectl
 
+# Tests that follow HyperShift's guides lie together, whatever they need to run.
+GUIDES = $(foreach name,$(1),tests/guides/test_guide_$(name).py)
+
 .PHONY: install demo test test-unit test-integration test-odd test-security test-smoke test-e2e test-fresh conformance \
 	fidelity lint clean clean-all
 
@@ -36,13 +39,13 @@ lint: install
 	$(BIN)/lint-imports
 
 test-unit: install
-	$(BIN)/pytest -q tests/unit tests/e2e/guides/test_guide_{commands,inventory}.py
+	$(BIN)/pytest -q tests/unit $(call GUIDES,commands inventory)
 
 # A real etcd and kube-apiserver; built first where they are missing.
 test-integration: install
 	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy test-shells >/dev/null
 	@$(LINK_KUBECTL)
-	$(BIN)/pytest -q tests/integration
+	$(BIN)/pytest -q tests/integration $(call GUIDES,yaml isolation)
 
 # Attacks, one file per way up, that need no virtual machine; those that do are below tests/e2e/security.
 test-security: install
@@ -56,7 +59,7 @@ test-smoke: install
 
 # Every end-to-end path; takes long.
 test-e2e: install
-	$(BIN)/pytest -q tests/e2e
+	$(BIN)/pytest -q tests/e2e $(call GUIDES,create manage ingress external_infra)
 
 # The README's commands in a minimal Debian; COLD=1: with an empty cache; STEPS="install unit": only these. Needs root.
 test-fresh: install
@@ -72,13 +75,13 @@ test-odd: install
 
 # Specs of the Kubernetes project against a hosted cluster; FOCUS, NAME, CLUSTER, KUBECONFIG, KEEP: docs/conformance.md
 conformance: install
-	$(BIN)/python -m tests.conformance.run
+	$(BIN)/python -m conformance.run
 
 # Everything that make and the tools left in this folder; the cache of built parts stays.
 clean:
 	@if [ -x $(BIN)/python ]; then $(BIN)/python -m hcp.local.lifecycle.using $(VENV); fi
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist demo src/*.egg-info
-	find src tests bench -name __pycache__ -prune -exec rm -rf {} +
+	find src tests bench conformance -name __pycache__ -prune -exec rm -rf {} +
 	@cache="$${XDG_CACHE_HOME:-$$HOME/.cache}/hcp"; if [ -d "$$cache" ]; then \
 		echo "What was built stays in $$cache ($$(du -sh "$$cache" | cut -f1)); make clean-all frees it"; fi
 

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from tests.integration.api_server import ApiServer, LocalServer, binaries
+from tests.support.api_server import ApiServer, LocalServer, binaries
 
 from hcp.kube import Client, load_config
 

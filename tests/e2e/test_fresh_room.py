@@ -10,10 +10,10 @@ import uuid
 from pathlib import Path
 
 import pytest
-from tests.e2e.local_tools import eventually
 from tests.fresh import leftovers
 from tests.fresh.room import Room, opened, wait
 from tests.fresh.steps import run_one
+from tests.support.e2e.local_tools import eventually
 
 from hcp.local.host.checks import cgroup_controllers
 from hcp.local.node.cgroups import left

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.e2e.hosted_tools import Guest
-from tests.e2e.local_tools import Cluster, eventually, hcp
+from tests.support.e2e.hosted_tools import Guest
+from tests.support.e2e.local_tools import Cluster, eventually, hcp
 
 NAME = "hosted"
 NS = "clusters"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.local_tools import Cluster, eventually, hcp, namespace, server, service
+from tests.support.e2e.local_tools import Cluster, eventually, hcp, namespace, server, service
 
 NAME = "e2e-cluster"
 NS = "check"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.e2e.local_tools import Cluster, eventually, hcp, namespace, server
+from tests.support.e2e.local_tools import Cluster, eventually, hcp, namespace, server
 
 NAME = "e2e-kubevirt"
 NS = "machines"

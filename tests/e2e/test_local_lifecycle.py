@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.e2e.local_tools import HCP, Cluster, eventually, hcp, namespace, server
+from tests.support.e2e.local_tools import HCP, Cluster, eventually, hcp, namespace, server
 
 from hcp.local.state import spec as specs
 from hcp.local.state.layout import Layout

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.e2e.local_tools import HCP, hcp
+from tests.support.e2e.local_tools import HCP, hcp
 
 USER = "65534"
 # It may read everything, as the interpreter may be in the home of the one who runs the tests, and nothing else.

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.e2e.hosted_tools import SMALL_VM, Guest, with_one_node
-from tests.e2e.local_tools import Cluster, eventually, hcp
+from tests.support.e2e.hosted_tools import SMALL_VM, Guest, with_one_node
+from tests.support.e2e.local_tools import Cluster, eventually, hcp
 
 NAME = "nodes"
 CLUSTER = "life"

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.hosted_tools import Guest, with_one_node
-from tests.e2e.local_tools import Cluster, eventually, hcp
+from tests.support.e2e.hosted_tools import Guest, with_one_node
+from tests.support.e2e.local_tools import Cluster, eventually, hcp
 
 NAME = "rotation"
 CLUSTER = "keys"

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.e2e.hosted_tools import Guest
-from tests.e2e.local_tools import Cluster, eventually, hcp
+from tests.support.e2e.hosted_tools import Guest
+from tests.support.e2e.local_tools import Cluster, eventually, hcp
 
 NAME = "smoke"
 CLUSTER = "demo"

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.fidelity import upstream
 from tests.integration.conftest import api_server, bin_dir, client, namespace, shared_server
+from tests.support import upstream
 
 __all__ = ["api_server", "bin_dir", "client", "namespace", "shared_server"]
 

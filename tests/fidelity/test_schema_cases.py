@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.fidelity import upstream
-from tests.integration import crds_support as support
+from tests.support import crds as support
+from tests.support import upstream
 
 from hcp.api import generate
 from hcp.api.schema import without_rules

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.integration.cli_runner import Runner
+from tests.support.cli_runner import Runner
 
 from hcp import payload
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.integration.cli_runner import IMAGE, Runner, api_server, hcp_cli
+from tests.support.cli_runner import IMAGE, Runner, api_server, hcp_cli
 
 from hcp.kube import Client
 from hcp.kube.errors import NotFound

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.integration.api_server import ApiServer
-from tests.integration.cli_runner import IMAGE, Runner, api_server, hcp_cli
-from tests.integration.cli_status import KUBECONFIG, make_ready
+from tests.support.api_server import ApiServer
+from tests.support.cli_runner import IMAGE, Runner, api_server, hcp_cli
+from tests.support.cli_status import KUBECONFIG, make_ready
 
 from hcp import pki
 from hcp.kube import Client

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.api_server import ApiServer
-from tests.integration.cli_runner import FREE, Runner, api_server, established, hcp_cli
-from tests.integration.cli_status import condition, make_ready
+from tests.support.api_server import ApiServer
+from tests.support.cli_runner import FREE, Runner, api_server, established, hcp_cli
+from tests.support.cli_status import condition, make_ready
 
 from hcp.kube import Client, load_config
 from hcp.kube.resources import HOSTEDCLUSTERS, NODEPOOLS

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration import crds_support as support
+from tests.support import crds as support
 
 from hcp.errors import HcpError
 from hcp.kube import Client, load_config

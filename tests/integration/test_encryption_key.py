@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 
-from tests.integration import hostedcluster_support as s
-from tests.integration.hosted_pods import HostedPods
 from tests.integration.test_hostedcluster import admin, hands, image, operator, registry, says, server  # noqa: F401
 from tests.integration.test_rotation import NAME, NS, kubeconfig, pods  # noqa: F401
+from tests.support import management as s
+from tests.support.hosted_pods import HostedPods
 
 from hcp.api import names
 from hcp.controlplane import apiserver_config, encryption

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.integration.api_server import ApiServer, free_port
+from tests.support.api_server import ApiServer, free_port
 
 from hcp import pki
 from hcp.errors import HcpError

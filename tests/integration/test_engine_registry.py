@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.integration.api_server import free_port, local_opener
+from tests.support.api_server import free_port, local_opener
 
 from hcp import payload, pki, release
 from hcp.oci import Mirror, RegistryClient, Trust

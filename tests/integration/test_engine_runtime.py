@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.integration.api_server import ApiServer
+from tests.support.api_server import ApiServer
 
 from hcp.kube import Client, ClusterConfig, load_config
 from hcp.kube import resources as r

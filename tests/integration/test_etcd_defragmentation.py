@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from tests.integration.api_server import free_port
+from tests.support.api_server import free_port
 
 from hcp import pki
 from hcp.controlplane.params import Params

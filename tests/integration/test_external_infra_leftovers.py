@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.integration.api_server import ApiServer
-from tests.integration.test_guide_isolation import HOME, VMS, prepare
+from tests.guides.test_guide_isolation import HOME, VMS, prepare
+from tests.support.api_server import ApiServer
 
 from hcp.api.names import INFRA_CREDENTIALS, LABEL_INFRA_ID
 from hcp.kube import Client, load_config

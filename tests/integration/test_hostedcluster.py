@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 
 import pytest
 import yaml
-from tests.integration import hostedcluster_support as s
-from tests.integration.api_server import ApiServer, free_port
 from tests.integration.test_engine_registry import Registry, start
+from tests.support import management as s
+from tests.support.api_server import ApiServer, free_port
 
 from hcp.kube import Client, ClusterConfig, found_config, load_config
 from hcp.kube import resources as k

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.integration import hostedcluster_support as s
-from tests.integration.api_server import ApiServer
 from tests.integration.test_engine_registry import Registry, start
+from tests.support import management as s
+from tests.support.api_server import ApiServer
 
 from hcp.kube import Client, load_config
 from hcp.kube import resources as k

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator
 
 import aiohttp
 import pytest
-from tests.integration.api_server import free_port
-from tests.integration.nodepool_support import eventually
+from tests.support.api_server import free_port
+from tests.support.node_pools import eventually
 
 from hcp import pki
 from hcp.ignition.certs import serving_leaf, serving_secret

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.integration import crds_support as support
-from tests.integration.api_server import ApiServer
+from tests.support import crds as support
+from tests.support.api_server import ApiServer
 
 from hcp.kube import Client, load_config
 from hcp.kube import resources as r

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.integration.api_server import ApiServer, account_token
+from tests.support.api_server import ApiServer, account_token
 
 from hcp.kube import Client, load_config
 from hcp.preflight.infra import rights
@@ -100,7 +100,7 @@ async def test_what_it_sees_on_a_cluster(own_server: ApiServer) -> None:
 
 
 async def test_wildcard_policy_of_an_openshift_router(own_server: ApiServer) -> None:
-    from tests.integration import crds_support as support
+    from tests.support import crds as support
 
     from hcp.router.crd import route_crd
 

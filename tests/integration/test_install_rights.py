@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import yaml
-from tests.integration import crds_support as support
-from tests.integration.api_server import ApiServer
+from tests.support import crds as support
+from tests.support.api_server import ApiServer
 
 from hcp.kube import Client, load_config
 from hcp.kube import resources as r

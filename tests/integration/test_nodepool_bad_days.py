@@ -8,7 +8,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.integration.nodepool_support import (
+from tests.integration.test_nodepool_reconcile import deployment_of, pool_with
+from tests.support.node_pools import (
     Object,
     clean,
     condition,
@@ -18,7 +19,6 @@ from tests.integration.nodepool_support import (
     prepare,
     running_operator,
 )
-from tests.integration.test_nodepool_reconcile import deployment_of, pool_with
 
 from hcp.api.names import INFRA_CREDENTIALS
 from hcp.controlplane.hostedcontrolplane import hosted_control_plane

@@ -14,8 +14,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from tests.integration.api_server import ApiServer
-from tests.integration.nodepool_support import (
+from tests.support.api_server import ApiServer
+from tests.support.node_pools import (
     Object,
     clean,
     eventually,

@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.integration.nodepool_support import (
+from tests.support.node_pools import (
     Object,
     clean,
     condition,

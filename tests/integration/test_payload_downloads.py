@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.integration.publishers import Publishers, archive, serve, sha256
+from tests.support.publishers import Publishers, archive, serve, sha256
 
 from hcp.oci.writer import ImageConfig, Layer, write_image
 from hcp.oci.writer_layout import read_layout

@@ -11,9 +11,6 @@ from typing import Any
 
 import pytest
 from cryptography import x509
-from tests.integration import hostedcluster_support as s
-from tests.integration.api_server import ApiServer, free_port
-from tests.integration.hosted_pods import HostedPods
 from tests.integration.test_engine_registry import Registry
 from tests.integration.test_hostedcluster import (  # noqa: F401 - fixtures
     Running,
@@ -26,6 +23,9 @@ from tests.integration.test_hostedcluster import (  # noqa: F401 - fixtures
     says,
     server,
 )
+from tests.support import management as s
+from tests.support.api_server import ApiServer, free_port
+from tests.support.hosted_pods import HostedPods
 
 from hcp.api import names
 from hcp.controlplane import certs, rotation

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration import crds_support as support
-from tests.integration.api_server import free_port
-from tests.integration.router_support import DOMAIN, World, haproxy_binary, running_world, until
+from tests.support import crds as support
+from tests.support.api_server import free_port
+from tests.support.router import DOMAIN, World, haproxy_binary, running_world, until
 
 from hcp.errors import HcpError
 from hcp.kube import Client

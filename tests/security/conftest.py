@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from tests.api_fixtures import api_server, bin_dir, client, local_server, namespace, own_server, shared_server
-from tests.integration import hostedcluster_support as s
-from tests.integration.api_server import ApiServer
-from tests.security.attacker import Attacker, enter
+from tests.support import management as s
+from tests.support.api_server import ApiServer
+from tests.support.security.attacker import Attacker, enter
 
 from hcp.kube import Client, load_config
 

@@ -7,10 +7,10 @@ import json
 from typing import Any
 
 import pytest
-from tests.integration import hostedcluster_support as s
-from tests.integration.api_server import ApiServer
-from tests.integration.crds_support import changed, rendered_cluster, rendered_pool
-from tests.security.attacker import Attacker
+from tests.support import management as s
+from tests.support.api_server import ApiServer
+from tests.support.crds import changed, rendered_cluster, rendered_pool
+from tests.support.security.attacker import Attacker
 
 from hcp.kube import Client
 from hcp.kube import resources as k

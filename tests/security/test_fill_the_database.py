@@ -10,9 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration import hostedcluster_support as s
-from tests.integration.api_server import free_port
-from tests.integration.hosted_pods import HostedPods
 from tests.integration.test_engine_registry import Registry
 from tests.integration.test_hostedcluster import (  # noqa: F401 - fixtures
     Running,
@@ -24,6 +21,9 @@ from tests.integration.test_hostedcluster import (  # noqa: F401 - fixtures
     says,
     server,
 )
+from tests.support import management as s
+from tests.support.api_server import free_port
+from tests.support.hosted_pods import HostedPods
 
 from hcp.hostedcluster import etcd_care
 from hcp.kube import Client, found_config

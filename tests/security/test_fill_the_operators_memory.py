@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.integration.router_support import until
+from tests.support.router import until
 
 from hcp.kube import Client
 from hcp.kube import resources as k

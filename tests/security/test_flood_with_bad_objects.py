@@ -13,10 +13,10 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
-from tests.integration import hostedcluster_support as s
-from tests.integration.api_server import ApiServer
-from tests.security import bad_objects
-from tests.security.attacker import Attacker, enter
+from tests.support import management as s
+from tests.support.api_server import ApiServer
+from tests.support.security import bad_objects
+from tests.support.security.attacker import Attacker, enter
 
 from hcp.errors import HcpError
 from hcp.kube import Client

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration import crds_support
-from tests.integration import hostedcluster_support as s
-from tests.integration.api_server import ApiServer, account_token
-from tests.security.attacker import Attacker
+from tests.support import crds as crds_support
+from tests.support import management as s
+from tests.support.api_server import ApiServer, account_token
+from tests.support.security.attacker import Attacker
 
 from hcp.api import names
 from hcp.api.manifests import account, cluster_binding, cluster_role, rule, service_account

@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.integration import crds_support
-from tests.integration import hostedcluster_support as s
-from tests.integration import nodepool_support as pools
-from tests.integration.api_server import ApiServer, account_token
 from tests.integration.test_engine_registry import start as start_registry
 from tests.integration.test_nodepool_cloud import instance, launcher, machine, run_launcher
-from tests.security import audit
-from tests.security.managers import USER
+from tests.support import crds as crds_support
+from tests.support import management as s
+from tests.support import node_pools as pools
+from tests.support.api_server import ApiServer, account_token
+from tests.support.security import audit
+from tests.support.security.managers import USER
 
 from hcp import payload
 from hcp.api import names

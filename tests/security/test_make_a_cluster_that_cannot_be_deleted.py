@@ -7,9 +7,9 @@ import copy
 from typing import Any
 
 import yaml
-from tests.integration import hostedcluster_support as s
-from tests.integration.crds_support import install
-from tests.security.attacker import Attacker
+from tests.support import management as s
+from tests.support.crds import install
+from tests.support.security.attacker import Attacker
 
 from hcp import pki
 from hcp.api import generate, names

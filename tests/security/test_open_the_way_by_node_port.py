@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.integration import hostedcluster_support as s
-from tests.integration.nodepool_support import eventually
-from tests.security.attacker import Attacker
+from tests.support import management as s
+from tests.support.node_pools import eventually
+from tests.support.security.attacker import Attacker
 
 from hcp.kube import Client
 from hcp.kube import resources as k

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.api_server import ApiServer
-from tests.integration.nodepool_support import (
+from tests.support.api_server import ApiServer
+from tests.support.node_pools import (
     clean,
     condition,
     eventually,
@@ -18,7 +18,7 @@ from tests.integration.nodepool_support import (
     prepare,
     running_operator,
 )
-from tests.security.attacker import Attacker, enter
+from tests.support.security.attacker import Attacker, enter
 
 from hcp.api.names import ANNOTATION_VM_JSON_PATCH, LABEL_INFRA_ID, LABEL_NODEPOOL_NAME
 from hcp.kube import Client

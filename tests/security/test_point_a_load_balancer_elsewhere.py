@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.integration import nodepool_support as support
-from tests.integration.nodepool_support import Object, eventually, running_operator
 from tests.integration.test_nodepool_cloud import instance, launcher, machine, run_launcher
+from tests.support import node_pools as support
+from tests.support.node_pools import Object, eventually, running_operator
 
 from hcp.kube import Client
 from hcp.kube import resources as r

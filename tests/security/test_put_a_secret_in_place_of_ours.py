@@ -5,8 +5,8 @@ from __future__ import annotations
 import base64
 import json
 
-from tests.integration import hostedcluster_support as s
-from tests.security.attacker import Attacker
+from tests.support import management as s
+from tests.support.security.attacker import Attacker
 
 from hcp.controlplane import certs
 from hcp.controlplane.params import Params

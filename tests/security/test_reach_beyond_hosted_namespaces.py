@@ -15,11 +15,11 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.integration import crds_support
-from tests.integration import hostedcluster_support as s
-from tests.integration.api_server import ApiServer
-from tests.security import audit
-from tests.security.managers import COMPONENTS, USER, Managers, as_account
+from tests.support import crds as crds_support
+from tests.support import management as s
+from tests.support.api_server import ApiServer
+from tests.support.security import audit
+from tests.support.security.managers import COMPONENTS, USER, Managers, as_account
 
 from hcp import payload
 from hcp.api import generate, names

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration import hostedcluster_support as s
-from tests.integration.router_support import own_address
 from tests.integration.test_engine_registry import Registry, closed_registry
-from tests.security.attacker import Attacker
-from tests.security.hostile_registry import Hostile, hostile
+from tests.support import management as s
+from tests.support.router import own_address
+from tests.support.security.attacker import Attacker
+from tests.support.security.hostile_registry import Hostile, hostile
 
 from hcp.oci import Mirror, RegistryClient
 from hcp.oci.border import Border

@@ -6,8 +6,8 @@ import json
 import secrets
 from pathlib import Path
 
-from tests.integration.api_server import LocalServer
-from tests.integration.hostedcluster_support import eventually
+from tests.support.api_server import LocalServer
+from tests.support.management import eventually
 
 from hcp.kube import Client, load_config
 from hcp.kube.resources import CONFIGMAPS, SECRETS

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.integration import hostedcluster_support as s
-from tests.integration.api_server import ApiServer
-from tests.integration.cli_runner import Runner
-from tests.security.attacker import Attacker
-from tests.security.listener import Listener, listening
+from tests.support import management as s
+from tests.support.api_server import ApiServer
+from tests.support.cli_runner import Runner
+from tests.support.security.attacker import Attacker
+from tests.support.security.listener import Listener, listening
 
 from hcp.api import names
 from hcp.errors import HcpError
@@ -254,7 +254,7 @@ async def test_commands_of_an_administrator_do_not_carry_it_out(
     status = {"status": {"kubeconfig": {"name": "demo-admin-kubeconfig"}}}
     await admin.patch(k.HOSTEDCLUSTERS, "demo", attacker.namespace, status, subresource="status")
     cluster = await admin.get(k.HOSTEDCLUSTERS, "demo", attacker.namespace)
-    from tests.integration.crds_support import rendered_pool
+    from tests.support.crds import rendered_pool
 
     await attacker.client.create(rendered_pool(attacker.namespace))
     credentials = cluster["spec"]["platform"]["kubevirt"]["credentials"]

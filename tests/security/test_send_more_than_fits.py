@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from tests.integration import hostedcluster_support as s
-from tests.integration.api_server import ApiServer
-from tests.integration.router_support import own_address
-from tests.security.attacker import Attacker, enter
-from tests.security.hostile_registry import Hostile, digest_of, hostile
+from tests.support import management as s
+from tests.support.api_server import ApiServer
+from tests.support.router import own_address
+from tests.support.security.attacker import Attacker, enter
+from tests.support.security.hostile_registry import Hostile, digest_of, hostile
 
 from hcp.kube import Client
 from hcp.oci import RegistryClient

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 from cryptography import x509
-from tests.integration import crds_support
-from tests.integration import hostedcluster_support as s
-from tests.integration.api_server import ApiServer
-from tests.security.attacker import Attacker, enter
+from tests.support import crds as crds_support
+from tests.support import management as s
+from tests.support.api_server import ApiServer
+from tests.support.security.attacker import Attacker, enter
 
 from hcp.api import generate
 from hcp.ignition.certs import SERVING_SECRET, read_pair

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.router_support import DOMAIN, World, running_world, until
-from tests.security.route_user import namespace_owner
+from tests.support.router import DOMAIN, World, running_world, until
+from tests.support.security.route_user import namespace_owner
 
 from hcp.kube import Client
 from hcp.kube import resources as r

@@ -6,10 +6,10 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from tests.integration import hostedcluster_support as s
-from tests.integration.api_server import ApiServer
-from tests.integration.router_support import until
-from tests.unit.hostedcluster import sample
+from tests.support import management as s
+from tests.support.api_server import ApiServer
+from tests.support.router import until
+from tests.support.unit import hostedcluster as sample
 
 from hcp.controlplane import quota
 from hcp.hostedcluster import translate

@@ -6,10 +6,10 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.integration import crds_support
-from tests.integration import hostedcluster_support as s
-from tests.integration.api_server import ApiServer
-from tests.security.attacker import enter
+from tests.support import crds as crds_support
+from tests.support import management as s
+from tests.support.api_server import ApiServer
+from tests.support.security.attacker import enter
 
 from hcp.api import names
 from hcp.controlplane.hostedcontrolplane import hosted_control_plane

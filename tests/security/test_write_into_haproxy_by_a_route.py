@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.api_server import ApiServer
-from tests.integration.router_support import World, running_world, until
-from tests.security.route_user import namespace_owner
+from tests.support.api_server import ApiServer
+from tests.support.router import World, running_world, until
+from tests.support.security.route_user import namespace_owner
 
 from hcp.kube import Client, load_config
 from hcp.kube import resources as r

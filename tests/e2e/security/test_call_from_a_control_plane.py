@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.e2e.hosted_tools import Guest
-from tests.e2e.local_tools import Cluster, eventually, hcp, namespace, server, service
-from tests.e2e.security.packets import METADATA, closed, metadata_listener
-from tests.e2e.security.world import ADDRESS, PORT, World, world
 from tests.e2e.test_hosted_control_plane import NS, available, create, guest_of
+from tests.support.e2e.hosted_tools import Guest
+from tests.support.e2e.local_tools import Cluster, eventually, hcp, namespace, server, service
+from tests.support.e2e.packets import METADATA, closed, metadata_listener
+from tests.support.e2e.world import ADDRESS, PORT, World, world
 
 NAME = "e2e-calls"
 PRIVATE = "private"

@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.e2e.hosted_tools import Guest
-from tests.e2e.local_tools import Cluster, eventually, hcp, namespace, server
-from tests.e2e.security import packets
-from tests.e2e.security.world import ADDRESS, PORT, WEBHOOK, World, webhook_pem, world
+from tests.support.e2e import packets
+from tests.support.e2e.hosted_tools import Guest
+from tests.support.e2e.local_tools import Cluster, eventually, hcp, namespace, server
+from tests.support.e2e.world import ADDRESS, PORT, WEBHOOK, World, webhook_pem, world
 
 from hcp import pki
 

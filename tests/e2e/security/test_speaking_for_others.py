@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.e2e.local_tools import Cluster, eventually, hcp, namespace, server
-from tests.e2e.security.packets import ask_from, claim_by_arp, closed, datagram, heard, link_locals, take_address
+from tests.support.e2e.local_tools import Cluster, eventually, hcp, namespace, server
+from tests.support.e2e.packets import ask_from, claim_by_arp, closed, datagram, heard, link_locals, take_address
 
 NAME = "e2e-spoof"
 NS = "wire"

@@ -9,7 +9,7 @@ import pytest
 import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.cli.cli_lines import render, run
+from tests.support.unit.cli_lines import render, run
 
 from hcp.cli import tree
 from hcp.cli.create.cluster.kubevirt import COMMAND

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.unit.cli.cli_lines import render, run
+from tests.support.unit.cli_lines import render, run
 
 CASES = [
     # flag, value, words the refusal has to contain

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.unit.cli.cli_lines import PULL_SECRET, render, run
+from tests.support.unit.cli_lines import PULL_SECRET, render, run
 
 INFRA = "apiVersion: v1\nkind: Config\nclusters:\n- name: infra\n  cluster: {server: https://infra.example.com}\n"
 PEM = "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"

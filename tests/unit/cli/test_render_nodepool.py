@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import yaml
-from tests.unit.cli.cli_lines import run
+from tests.support.unit.cli_lines import run
 
 
 def test_a_pool_as_yaml() -> None:

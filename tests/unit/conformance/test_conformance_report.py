@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.conformance.report import read_junit, render
+from conformance.report import read_junit, render
 
 _JUNIT = """<?xml version="1.0" encoding="UTF-8"?>
 <testsuites tests="6" time="95"><testsuite name="Kubernetes e2e suite" time="93.5">

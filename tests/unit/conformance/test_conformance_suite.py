@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tests.conformance import prepull, steps, suite
-from tests.conformance.options import options_from
+from conformance.options import options_from
+
+from conformance import prepull, steps, suite
 
 SPECS = Path(suite.__file__).with_name("specs.txt")
 HERE = Path("/results")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.controlplane.sample import params
+from tests.support.unit.controlplane import params
 
 from hcp.api import names
 from hcp.controlplane import apiserver, audit

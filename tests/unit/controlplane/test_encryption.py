@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.controlplane.sample import params
+from tests.support.unit.controlplane import params
 
 from hcp.controlplane import encryption as e
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 import base64
 import json
 
-from tests.unit.controlplane.sample import params
+from tests.support.unit.controlplane import params
 
 from hcp.controlplane import apiserver, apiserver_config, audit, controller_manager, etcd
 from hcp.controlplane.namespace import UID_ANNOTATION, free_uid, namespace

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from cryptography import x509
-from tests.unit.controlplane.sample import params
+from tests.support.unit.controlplane import params
 
 from hcp.controlplane import certs, issuing, kubeconfigs, policies, services
 from hcp.controlplane.meta import secret_data

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.unit.controlplane.sample import deterministic, params, secrets_and_config_maps
+from tests.support.unit.controlplane import deterministic, params, secrets_and_config_maps
 
 from hcp.controlplane import issuing
 from hcp.controlplane.meta import config_hash, digest
@@ -15,7 +15,7 @@ from hcp.controlplane.meta import config_hash, digest
 ROOT = Path(__file__).parents[3]
 PROGRAM = """
 import json
-from tests.unit.controlplane.sample import deterministic, params
+from tests.support.unit.controlplane import deterministic, params
 print(json.dumps([deterministic(params()), deterministic(params(highly_available=True))]))
 """
 

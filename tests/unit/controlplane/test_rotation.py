@@ -6,7 +6,7 @@ import datetime as dt
 from dataclasses import replace
 
 import pytest
-from tests.unit.controlplane.sample import params
+from tests.support.unit.controlplane import params
 
 from hcp.api import names
 from hcp.controlplane import certs, controller_manager, issuing, rotation, validity

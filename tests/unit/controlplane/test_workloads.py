@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.unit.controlplane.sample import params, secrets_and_config_maps, workloads
+from tests.support.unit.controlplane import params, secrets_and_config_maps, workloads
 
 from hcp.api import names
 from hcp.controlplane import etcd

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from tests.unit.controlplane.sample import IMAGES, params
+from tests.support.unit.controlplane import IMAGES, params
 
 from hcp.guest import manifests
 from hcp.guest.look import waiting

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.controlplane.sample import params
+from tests.support.unit.controlplane import params
 
 from hcp.hostedcluster import components
 from hcp.hostedcluster.observed import Observed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 from typing import Any
 
-from tests.unit.hostedcluster.sample import cluster
+from tests.support.unit.hostedcluster import cluster
 
 from hcp.api import names
 from hcp.hostedcluster import status, translate

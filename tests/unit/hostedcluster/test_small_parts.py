@@ -3,7 +3,7 @@ from __future__ import annotations
 import datetime as dt
 
 import pytest
-from tests.unit.hostedcluster.sample import cluster
+from tests.support.unit.hostedcluster import cluster
 
 from hcp.api import names, pause
 from hcp.guest.own_network import own_network

@@ -4,7 +4,7 @@ import datetime as dt
 from dataclasses import replace
 from typing import Any
 
-from tests.unit.hostedcluster.sample import cluster, deployment, etcd
+from tests.support.unit.hostedcluster import cluster, deployment, etcd
 
 from hcp.api import conditions as c
 from hcp.api.pause import Pause

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit.hostedcluster.sample import SERVICES, cluster
+from tests.support.unit.hostedcluster import SERVICES, cluster
 
 from hcp.hostedcluster import unacted, validation
 

@@ -6,7 +6,7 @@ import fcntl
 from typing import Any
 
 import pytest
-from tests.unit.payload.workshop import Workshop
+from tests.support.unit.workshop import Workshop
 
 from hcp.cli.payload.clean import text
 from hcp.payload.cleaning import BUILDING, OLD, clean, disk_size

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
-from tests.unit.payload.workshop import Workshop
+from tests.support.unit.workshop import Workshop
 
 from hcp.errors import HcpError
 from hcp.payload import BuildContext
@@ -144,7 +144,7 @@ _KILLED = """
 import os, signal, sys
 from pathlib import Path
 sys.path.insert(0, {helpers!r})
-from tests.unit.payload.workshop import Workshop
+from tests.support.unit.workshop import Workshop
 
 def die(ctx):
     compiled = ctx.cache / "go" / "build"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.payload.workshop import Workshop
+from tests.support.unit.workshop import Workshop
 
 from hcp.payload import estimates, progress
 

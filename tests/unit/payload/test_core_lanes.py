@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from tests.unit.payload.workshop import Workshop
+from tests.support.unit.workshop import Workshop
 
 from hcp.errors import HcpError
 from hcp.payload import BuildContext, Component

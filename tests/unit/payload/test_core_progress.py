@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import time
 
-from tests.unit.payload.workshop import Workshop
+from tests.support.unit.workshop import Workshop
 
 from hcp.payload import Progress
 from hcp.payload.progress import duration

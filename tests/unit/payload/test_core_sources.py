@@ -12,7 +12,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from tests.unit.payload.workshop import Workshop
+from tests.support.unit.workshop import Workshop
 
 from hcp.payload import Download
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from tests.unit.payload.workshop import Workshop
+from tests.support.unit.workshop import Workshop
 
 from hcp.payload import BuildContext, timeline
 from hcp.payload.timeline import Span

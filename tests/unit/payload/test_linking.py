@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.unit.payload.elves import elf
-from tests.unit.payload.workshop import Workshop
+from tests.support.unit.elves import elf
+from tests.support.unit.workshop import Workshop
 
 from hcp.errors import HcpError
 from hcp.oci.writer import ImageConfig, Layer, write_image

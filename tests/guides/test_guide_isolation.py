@@ -6,11 +6,11 @@ import base64
 from typing import Any
 
 import yaml
-from tests.e2e.guides import documents
-from tests.integration import crds_support
-from tests.integration import nodepool_support as support
-from tests.integration.api_server import ApiServer, account_token
-from tests.integration.nodepool_support import condition, eventually, running_operator
+from tests.support import crds as crds_support
+from tests.support import node_pools as support
+from tests.support.api_server import ApiServer, account_token
+from tests.support.guides import documents
+from tests.support.node_pools import condition, eventually, running_operator
 
 from hcp.api.names import INFRA_CREDENTIALS
 from hcp.kube import Client, load_config

@@ -14,8 +14,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tests.integration import hostedcluster_support as s
-from tests.integration.api_server import free_port, local_opener
+from tests.support import management as s
+from tests.support.api_server import free_port, local_opener
 
 from hcp.kube import Client
 from hcp.kube import resources as k

@@ -14,13 +14,15 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.e2e.guides import documents
-from tests.e2e.guides.shell import Shell
-from tests.integration import crds_support, hostedcluster_support, nodepool_support
-from tests.integration.api_server import ApiServer
-from tests.integration.nodepool_support import caches, condition, eventually, running_operator
 from tests.integration.test_engine_registry import Registry
 from tests.integration.test_engine_registry import start as start_registry
+from tests.support import crds as crds_support
+from tests.support import management as hostedcluster_support
+from tests.support import node_pools as nodepool_support
+from tests.support.api_server import ApiServer
+from tests.support.guides import documents
+from tests.support.guides.shell import Shell
+from tests.support.node_pools import caches, condition, eventually, running_operator
 
 from hcp import pki
 from hcp.hostedcluster.cache import Cache

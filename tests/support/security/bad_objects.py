@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterator
 from typing import Any
 
-from tests.integration.crds_support import changed, rendered_cluster, rendered_pool
+from tests.support.crds import changed, rendered_cluster, rendered_pool
 
 from hcp.api import generate, names
 

@@ -7,8 +7,8 @@ import secrets
 from dataclasses import dataclass
 from typing import Any
 
-from tests.integration import crds_support
-from tests.integration.api_server import ApiServer, account_token
+from tests.support import crds as crds_support
+from tests.support.api_server import ApiServer, account_token
 
 from hcp.kube import Client, ClusterConfig
 from hcp.kube import resources as k

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tests.conformance.options import Options
-from tests.conformance.suite import IMAGES
+from conformance.options import Options
+from conformance.suite import IMAGES
 
 OPERATOR_PARTS = ("image-hcp", "release-1.36")
 Command = list[str]

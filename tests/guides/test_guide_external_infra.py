@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.e2e.guides import documents
-from tests.e2e.guides.conftest import SIZE, Given, Hosted, embedded
-from tests.e2e.guides.shell import Shell
-from tests.e2e.hosted_tools import Guest
-from tests.e2e.local_tools import Cluster, eventually
+from tests.guides.conftest import SIZE, Given, Hosted, embedded
+from tests.support.e2e.hosted_tools import Guest
+from tests.support.e2e.local_tools import Cluster, eventually
+from tests.support.guides import documents
+from tests.support.guides.shell import Shell
 
 pytestmark = pytest.mark.timeout(5400)
 NAMESPACE = "clusters-remote"

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from tests.e2e.guides.conftest import Hosted
-from tests.e2e.guides.shell import Shell
-from tests.e2e.hosted_tools import Guest
-from tests.e2e.local_tools import eventually
+from tests.guides.conftest import Hosted
+from tests.support.e2e.hosted_tools import Guest
+from tests.support.e2e.local_tools import eventually
+from tests.support.guides.shell import Shell
 
 pytestmark = pytest.mark.timeout(3600)
 

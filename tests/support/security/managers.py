@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.integration.api_server import ApiServer, account_token, free_port
+from tests.support.api_server import ApiServer, account_token, free_port
 
 from hcp import payload, pki
 from hcp.api import names

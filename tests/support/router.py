@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.integration import crds_support as support
-from tests.integration.api_server import free_port
+from tests.support import crds as support
+from tests.support.api_server import free_port
 
 from hcp import payload, pki
 from hcp.kube import Client

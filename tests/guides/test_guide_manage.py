@@ -6,11 +6,11 @@ import json
 from typing import Any
 
 import pytest
-from tests.e2e.guides import documents
-from tests.e2e.guides.conftest import Hosted
-from tests.e2e.guides.shell import Shell
-from tests.e2e.hosted_tools import Guest
-from tests.e2e.local_tools import eventually
+from tests.guides.conftest import Hosted
+from tests.support.e2e.hosted_tools import Guest
+from tests.support.e2e.local_tools import eventually
+from tests.support.guides import documents
+from tests.support.guides.shell import Shell
 
 from hcp.runtime import quantity
 

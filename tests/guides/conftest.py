@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.e2e.guides.shell import Shell
-from tests.e2e.hosted_tools import Guest
-from tests.e2e.local_tools import Cluster, hcp
+from tests.support.e2e.hosted_tools import Guest
+from tests.support.e2e.local_tools import Cluster, hcp
+from tests.support.guides.shell import Shell
 
 NAME = "guides"
 # The guides give larger numbers; these fit a small machine.

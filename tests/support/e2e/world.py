@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.e2e.local_tools import eventually
+from tests.support.e2e.local_tools import eventually
 
 from hcp import pki
 

@@ -18,9 +18,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.integration import crds_support
-from tests.integration.api_server import ApiServer, free_port
 from tests.integration.test_engine_registry import Registry, push
+from tests.support import crds as crds_support
+from tests.support.api_server import ApiServer, free_port
 
 from hcp import pki, release
 from hcp.kube import Client, Resource
@@ -293,7 +293,7 @@ class OperatorProcess:
         self._process = subprocess.Popen(
             [
                 sys.executable,
-                str(Path(__file__).with_name("hostedcluster_driver.py")),
+                str(Path(__file__).with_name("operator_driver.py")),
                 str(server.kubeconfig),
                 str(die_after_writes),
             ],

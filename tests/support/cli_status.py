@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 from typing import Any
 
-from tests.integration.cli_runner import IMAGE
+from tests.support.cli_runner import IMAGE
 
 from hcp.kube import Client
 from hcp.kube.resources import HOSTEDCLUSTERS, NODEPOOLS

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from tests.conformance.options import Options
+from conformance.options import Options
 
 from hcp.payload.images.conformance import REPOSITORIES, SUITE, conformance_images
 

@@ -6,11 +6,11 @@ import urllib.request
 from functools import partial
 
 import pytest
-from tests.e2e.guides import documents
-from tests.e2e.guides.conftest import SIZE, Hosted
-from tests.e2e.guides.shell import Shell
-from tests.e2e.hosted_tools import Guest
-from tests.e2e.local_tools import eventually
+from tests.guides.conftest import SIZE, Hosted
+from tests.support.e2e.hosted_tools import Guest
+from tests.support.e2e.local_tools import eventually
+from tests.support.guides import documents
+from tests.support.guides.shell import Shell
 
 pytestmark = pytest.mark.timeout(3600)
 NAMESPACE, SERVICE = "kube-system", "router-nodeport-default"

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
-from tests.integration.api_server import LocalServer
+from tests.support.api_server import LocalServer
 
 import hcp.api
 from hcp.kube import Client

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 FILES = {
-    **{name: f"tests/e2e/guides/test_guide_{name}.py" for name in ("commands", "create", "manage", "ingress")},
-    "external_infra": "tests/e2e/guides/test_guide_external_infra.py",
-    "yaml": "tests/integration/test_guide_yaml.py",
-    "isolation": "tests/integration/test_guide_isolation.py",
+    **{name: f"tests/guides/test_guide_{name}.py" for name in ("commands", "create", "manage", "ingress")},
+    "external_infra": "tests/guides/test_guide_external_infra.py",
+    "yaml": "tests/guides/test_guide_yaml.py",
+    "isolation": "tests/guides/test_guide_isolation.py",
 }
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.e2e.local_tools import Cluster, eventually, hcp
+from tests.support.e2e.local_tools import Cluster, eventually, hcp
 
 SMALL_VM = ("--memory", "2Gi", "--cores", "1", "--root-volume-size", "16")
 # From busybox in an image that every node already has: a pull takes minutes on an emulated CPU.

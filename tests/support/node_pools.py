@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tests.integration import crds_support
+from tests.support import crds as crds_support
 
 from hcp.api.names import LABEL_CONTROL_PLANE_NAMESPACE
 from hcp.controlplane.hostedcontrolplane import hosted_control_plane

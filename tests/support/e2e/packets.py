@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from tests.e2e.local_tools import Cluster, eventually
+from tests.support.e2e.local_tools import Cluster, eventually
 
 
 class Kubectl(Protocol):
