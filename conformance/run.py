@@ -15,9 +15,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import yaml
+from conformance import prepull, report, steps, suite
 from conformance.options import Options, options_from
 
-from conformance import prepull, report, steps, suite
 from hcp import payload
 
 SPECS = Path(__file__).with_name("specs.txt")

@@ -13,7 +13,7 @@ import pytest
 from tests.fresh import leftovers
 from tests.fresh.room import Room, opened, wait
 from tests.fresh.steps import run_one
-from tests.support.e2e.local_tools import eventually
+from tests.support.eventually import eventually_sync
 
 from hcp.local.host.checks import cgroup_controllers
 from hcp.local.node.cgroups import left
@@ -81,10 +81,10 @@ from tests.e2e.test_fresh_room import in_room
 in_room(Path({str(folder)!r}), "mkdir /tmp/begun; sleep 1000")
 """
     maker = subprocess.Popen([sys.executable, "-c", program])
-    eventually((folder / "root/tmp/begun").exists, "the room is open")
+    eventually_sync((folder / "root/tmp/begun").exists, "the room is open")
     maker.send_signal(signal.SIGKILL)
     maker.wait()
-    eventually(lambda: not processes(folder.name), "everything in the room ended")
+    eventually_sync(lambda: not processes(folder.name), "everything in the room ended")
     leftovers.sweep(folder.parent)
     assert not folder.exists()
     assert left(folder.name) == []

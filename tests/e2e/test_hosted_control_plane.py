@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
-from tests.support.e2e.hosted_tools import Guest
-from tests.support.e2e.local_tools import Cluster, eventually, hcp
+from tests.support.e2e.control_planes import NS, available, condition, create, guest_of
+from tests.support.e2e.local_tools import Cluster, hcp
+from tests.support.eventually import eventually_sync
 
 NAME = "hosted"
-NS = "clusters"
-RELEASE = "registry.hcp.test:5000/hcp/release:1.36.3"
 COMPONENTS = "hypershift.openshift.io/control-plane-component"
 
 pytestmark = pytest.mark.timeout(3000)
@@ -31,40 +28,6 @@ def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         yield found
     finally:
         hcp("local", "down", "--name", NAME, "--purge")
-
-
-def create(management: Cluster, folder: Path, name: str, *more: str, publish: dict[str, Any] | None = None) -> None:
-    """What `hcp create` would make, without its checks for KubeVirt: no machines are wanted here."""
-    secret = folder / "pull-secret.json"
-    secret.write_text('{"auths": {}}')
-    rendered = hcp(
-        *("create", "cluster", "kubevirt", "--name", name, "--pull-secret", str(secret), "--render"),
-        *("--render-sensitive", "--release-image", RELEASE, "--etcd-storage-size", "1Gi"),
-        *("--control-plane-availability-policy", "SingleReplica", "--node-pool-replicas", "0"),
-        *more,
-    )
-    objects = [o for o in yaml.safe_load_all(rendered.stdout) if o]
-    for made in objects:
-        if made["kind"] == "HostedCluster" and publish is not None:
-            for service in made["spec"]["services"]:
-                service["servicePublishingStrategy"] = publish
-    management.apply(*objects)
-
-
-def condition(management: Cluster, name: str, kind: str) -> dict[str, Any]:
-    status = management.get("hostedcluster", name, "-n", NS).get("status") or {}
-    found: dict[str, Any] = next((c for c in status.get("conditions") or [] if c["type"] == kind), {})
-    return found
-
-
-def available(management: Cluster, name: str) -> None:
-    eventually(lambda: condition(management, name, "Available").get("status") == "True", f"{name} Available", 300)
-
-
-def guest_of(management: Cluster, folder: Path, name: str) -> Guest:
-    path = folder / f"{name}.kubeconfig"
-    path.write_text(hcp("create", "kubeconfig", "--name", name, "--kubeconfig", str(management.kubeconfig)).stdout)
-    return Guest(management, path)
 
 
 def pods(management: Cluster, name: str) -> dict[str, str]:
@@ -91,18 +54,18 @@ def test_etcd_and_api_server_come_back_when_they_are_killed(management: Cluster,
         management.kubectl(
             *("delete", "pod", "-n", f"{NS}-one", "-l", f"app={component}", "--grace-period=0", "--force")
         )
-        eventually(lambda b=before: pods(management, "one") != b, "a new pod", 120)  # type: ignore[misc]
-        eventually(lambda: guest.get("configmap", "kept")["data"] == {"a": "b"}, "the data is back", 180)
+        eventually_sync(lambda b=before: pods(management, "one") != b, "a new pod", 120)  # type: ignore[misc]
+        eventually_sync(lambda: guest.get("configmap", "kept")["data"] == {"a": "b"}, "the data is back", 180)
     available(management, "one")
 
 
 def test_restarting_the_operator_rolls_nothing(management: Cluster) -> None:
-    eventually(lambda: condition(management, "one", "Degraded").get("status") == "False", "calm", 120)
+    eventually_sync(lambda: condition(management, "one", "Degraded").get("status") == "False", "calm", 120)
     before = pods(management, "one")
     management.kubectl("rollout", "restart", "-n", "hypershift", "deployment/operator")
     management.kubectl("rollout", "status", "-n", "hypershift", "deployment/operator", "--timeout=180s", seconds=200)
     management.kubectl("annotate", "hostedcluster", "one", "-n", NS, "look=again")
-    eventually(lambda: condition(management, "one", "Available").get("status") == "True", "Available", 60)
+    eventually_sync(lambda: condition(management, "one", "Available").get("status") == "True", "Available", 60)
     assert pods(management, "one") == before
 
 

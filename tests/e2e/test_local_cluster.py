@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.e2e.local_tools import Cluster, eventually, hcp, namespace, server, service
+from tests.support.e2e.local_tools import Cluster, hcp, namespace, server, service
+from tests.support.eventually import eventually_sync
 
 NAME = "e2e-cluster"
 NS = "check"
@@ -86,11 +87,11 @@ def _server(cluster: Cluster) -> str:
 
 
 def blocked(cluster: Cluster, pod: str, url: str) -> None:
-    eventually(lambda: cluster.ask(NS, pod, url).startswith("failed"), f"blocking {url} for {pod}")
+    eventually_sync(lambda: cluster.ask(NS, pod, url).startswith("failed"), f"blocking {url} for {pod}")
 
 
 def answers(cluster: Cluster, pod: str, url: str, answer: str) -> None:
-    eventually(lambda: cluster.ask(NS, pod, url) == answer, f"{url} answering {pod}")
+    eventually_sync(lambda: cluster.ask(NS, pod, url) == answer, f"{url} answering {pod}")
 
 
 def test_network_policy_blocks_both_directions(cluster: Cluster) -> None:
@@ -174,10 +175,10 @@ def test_load_balancer_answers(cluster: Cluster) -> None:
         found: str = ingress[0]["ip"]
         return found
 
-    first = eventually(lambda: address("one"), "an address for one")
-    second = eventually(lambda: address("two"), "an address for two")
+    first = eventually_sync(lambda: address("one"), "an address for one")
+    second = eventually_sync(lambda: address("two"), "an address for two")
     assert first != second
-    eventually(lambda: open_url(f"http://{first}") == "I am one", "the address answering on the machine")
+    eventually_sync(lambda: open_url(f"http://{first}") == "I am one", "the address answering on the machine")
     assert open_url(f"http://{second}") == "I am two"
     assert cluster.ask(NS, "one", f"http://{second}") == "I am two"
     cluster.apply(service(NS, "one"), service(NS, "two"))
@@ -191,12 +192,14 @@ def test_route_answers_by_host_name(cluster: Cluster) -> None:
         "spec": {"to": {"kind": "Service", "name": "one"}, "port": {"targetPort": "http"}},
     }
     cluster.apply(route)
-    host = eventually(lambda: cluster.get("route", "one", "-n", NS)["spec"].get("host"), "a host for the Route")
+    host = eventually_sync(lambda: cluster.get("route", "one", "-n", NS)["spec"].get("host"), "a host for the Route")
     domain = cluster.get("ingresses.config.openshift.io", "cluster")["spec"]["domain"]
     assert host.endswith(f".{domain}")
     address = ".".join(domain.removeprefix("apps.").partition(".")[0].split("-"))
-    eventually(lambda: open_url(f"http://{address}", host) == "I am one", "the Route answering on the machine")
-    eventually(lambda: cluster.ask(NS, "two", f"http://{host}") == "I am one", "the Route answering by name in a pod")
+    eventually_sync(lambda: open_url(f"http://{address}", host) == "I am one", "the Route answering on the machine")
+    eventually_sync(
+        lambda: cluster.ask(NS, "two", f"http://{host}") == "I am one", "the Route answering by name in a pod"
+    )
     cluster.kubectl("delete", "route", "one", "-n", NS)
 
 
@@ -259,9 +262,9 @@ def test_crashed_process_comes_back(cluster: Cluster) -> None:
 
     before = line("kube-scheduler")
     os.kill(before["pid"], signal.SIGKILL)
-    after = eventually(
+    after = eventually_sync(
         lambda: line("kube-scheduler")["pid"] not in (0, before["pid"]) and line("kube-scheduler"), "a restart"
     )
     assert "1 restart" in after["health"]
-    eventually(lambda: line("kube-scheduler")["well"], "the scheduler being well again")
+    eventually_sync(lambda: line("kube-scheduler")["well"], "the scheduler being well again")
     assert hcp("local", "logs", "kube-scheduler", "--name", NAME).stdout.count("was killed by SIGKILL") == 1

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.support.e2e.local_tools import Cluster, eventually, hcp, namespace, server
+from tests.support.e2e.local_tools import Cluster, hcp, namespace, server
+from tests.support.eventually import eventually_sync
 
 NAME = "e2e-kubevirt"
 NS = "machines"
@@ -94,8 +95,8 @@ def test_virtual_machine_boots_and_is_reachable(cluster: Cluster) -> None:
         found: str = status["interfaces"][0]["ipAddress"]
         return found
 
-    where = eventually(address, "the machine running", 180)
-    eventually(
+    where = eventually_sync(address, "the machine running", 180)
+    eventually_sync(
         lambda: cluster.ask(NS, "client", f"http://{where}:8080") == "I am a virtual machine",
         "the guest answering",
         300,

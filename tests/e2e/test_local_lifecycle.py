@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.support.e2e.local_tools import HCP, Cluster, eventually, hcp, namespace, server
+from tests.support.e2e.local_tools import HCP, Cluster, hcp, namespace, server
+from tests.support.eventually import eventually_sync
 
 from hcp.local.state import spec as specs
 from hcp.local.state.layout import Layout
@@ -152,7 +153,7 @@ def test_killed_supervisor_is_noticed_and_repaired(tmp_path: Path) -> None:
         assert found is not None
         spaces = namespaces_of(found.pid)
         os.kill(found.pid, signal.SIGKILL)
-        eventually(lambda: processes_in(spaces) == [], "the end of every process")
+        eventually_sync(lambda: processes_in(spaces) == [], "the end of every process")
 
         told = hcp("local", "status", "--name", name, check=False)
         assert told.returncode == 1

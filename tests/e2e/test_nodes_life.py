@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 from tests.support.e2e.hosted_tools import SMALL_VM, Guest, with_one_node
-from tests.support.e2e.local_tools import Cluster, eventually, hcp
+from tests.support.e2e.local_tools import Cluster, hcp
+from tests.support.eventually import eventually_sync
 
 NAME = "nodes"
 CLUSTER = "life"
@@ -77,11 +78,13 @@ def test_machines_run_and_nodes_are_known(management: Cluster, guest: Guest) -> 
     name = node["metadata"]["name"]
     assert "node-role.kubernetes.io/worker" in node["metadata"]["labels"]
     assert node["spec"]["providerID"] == f"kubevirt://{name}"
-    eventually(
+    eventually_sync(
         lambda: management.get("machine", name, "-n", HOSTED)["status"]["phase"] == "Running", "the machine runs", 180
     )
     assert condition(management, "ReachedIgnitionEndpoint")["status"] == "True"
-    eventually(lambda: condition(management, "UpdatingVersion")["status"] == "False", "the pool is up to date", 120)
+    eventually_sync(
+        lambda: condition(management, "UpdatingVersion")["status"] == "False", "the pool is up to date", 120
+    )
 
 
 def test_labels_and_taints_change_in_place(management: Cluster, guest: Guest) -> None:
@@ -95,9 +98,9 @@ def test_labels_and_taints_change_in_place(management: Cluster, guest: Guest) ->
         taints = node["spec"].get("taints") or []
         return node["metadata"]["labels"].get("zone") == "a" and any(t["key"] == "example.com/x" for t in taints)
 
-    eventually(labelled, "label and taint on the node", 60)
+    eventually_sync(labelled, "label and taint on the node", 60)
     patch_pool(management, {"spec": {"nodeLabels": None, "taints": None}})
-    eventually(lambda: "zone" not in guest.get("node", name)["metadata"]["labels"], "the label is gone", 60)
+    eventually_sync(lambda: "zone" not in guest.get("node", name)["metadata"]["labels"], "the label is gone", 60)
     assert node_names(guest) == before
 
 
@@ -120,8 +123,8 @@ def test_a_machine_deleted_by_hand_comes_back(management: Cluster, guest: Guest)
     [name] = node_names(guest)
     old = management.get("vm", name, "-n", HOSTED)["metadata"]["uid"]
     management.kubectl("delete", "vm", name, "-n", HOSTED, "--wait=true", seconds=300)
-    eventually(lambda: management.get("vm", name, "-n", HOSTED)["metadata"]["uid"] != old, "a new machine", 300)
-    eventually(lambda: guest.ready_nodes() == [name], "its node is ready again", 1200)
+    eventually_sync(lambda: management.get("vm", name, "-n", HOSTED)["metadata"]["uid"] != old, "a new machine", 300)
+    eventually_sync(lambda: guest.ready_nodes() == [name], "its node is ready again", 1200)
 
 
 def test_configuration_replaces_machines(management: Cluster, guest: Guest) -> None:
@@ -143,8 +146,8 @@ def test_configuration_replaces_machines(management: Cluster, guest: Guest) -> N
         names = {node["metadata"]["name"] for node in nodes}
         return not names & before and [node["status"]["capacity"]["pods"] for node in nodes] == ["42"]
 
-    eventually(replaced, "a new node with the new configuration", 1800)
-    eventually(lambda: condition(management, "UpdatingConfig")["status"] == "False", "the roll-out is over", 300)
+    eventually_sync(replaced, "a new node with the new configuration", 1800)
+    eventually_sync(lambda: condition(management, "UpdatingConfig")["status"] == "False", "the roll-out is over", 300)
 
 
 def test_a_pool_with_a_cache_clones_it(management: Cluster, guest: Guest) -> None:
@@ -158,8 +161,10 @@ def test_a_pool_with_a_cache_clones_it(management: Cluster, guest: Guest) -> Non
     assert cache["status"]["phase"] == "Succeeded"
     assert len(guest.ready_nodes()) == 2
     hcp("destroy", "nodepool", "--name", "cached", *access(management))
-    eventually(lambda: not management.get("datavolume", "-n", HOSTED, "-l", label)["items"], "the cache is gone", 300)
-    eventually(lambda: len(node_names(guest)) == 1, "the pool's node is gone", 300)
+    eventually_sync(
+        lambda: not management.get("datavolume", "-n", HOSTED, "-l", label)["items"], "the cache is gone", 300
+    )
+    eventually_sync(lambda: len(node_names(guest)) == 1, "the pool's node is gone", 300)
 
 
 def test_a_pool_of_the_minor_before_joins(management: Cluster, guest: Guest) -> None:
@@ -178,22 +183,22 @@ def test_on_delete_leaves_machines_until_somebody_deletes_them(management: Clust
     patch_pool(management, {"spec": {"management": {"replace": {"strategy": "OnDelete"}}}}, "older")
     newer = release(management, "release-1.36")
     hcp("upgrade", "nodepool", "older", "--release-image", newer, *access(management))
-    eventually(lambda: condition(management, "UpdatingVersion", "older")["status"] == "True", "it is said", 60)
-    eventually(lambda: wanted_version(management, "older").startswith("1.36"), "new machines would be newer", 60)
+    eventually_sync(lambda: condition(management, "UpdatingVersion", "older")["status"] == "True", "it is said", 60)
+    eventually_sync(lambda: wanted_version(management, "older").startswith("1.36"), "new machines would be newer", 60)
     assert pool_nodes(guest, "older") == [before]
     management.kubectl("delete", "machine", before, "-n", HOSTED, "--wait=false")
-    eventually(lambda: kubelets(guest, "older") == {"v1.36"}, "a node of the new release instead", 1200)
+    eventually_sync(lambda: kubelets(guest, "older") == {"v1.36"}, "a node of the new release instead", 1200)
     assert before not in pool_nodes(guest, "older")
-    eventually(lambda: condition(management, "UpdatingVersion", "older")["status"] == "False", "it is over", 120)
+    eventually_sync(lambda: condition(management, "UpdatingVersion", "older")["status"] == "False", "it is over", 120)
     pool = management.get("nodepool", "older", "-n", "clusters")
     assert pool["status"]["version"].startswith("1.36")
     hcp("destroy", "nodepool", "--name", "older", *access(management))
-    eventually(lambda: not pool_nodes(guest, "older"), "the pool is gone", 600)
+    eventually_sync(lambda: not pool_nodes(guest, "older"), "the pool is gone", 600)
 
 
 def test_the_cluster_goes_with_its_pools_and_leaves_nothing(management: Cluster) -> None:
     management.kubectl("delete", "hostedcluster", CLUSTER, "-n", "clusters", seconds=900)
-    eventually(
+    eventually_sync(
         lambda: HOSTED not in [n["metadata"]["name"] for n in management.get("namespaces")["items"]], "all gone", 300
     )
     assert not management.get("nodepools", "-A")["items"]

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.e2e.hosted_tools import Guest, with_one_node
-from tests.e2e.local_tools import Cluster, eventually, hcp
+from tests.support.e2e.hosted_tools import Guest, with_one_node
+from tests.support.e2e.local_tools import Cluster, hcp
+from tests.support.eventually import eventually_sync
 
 NAME = "repair"
 CLUSTER = "sick"
@@ -56,16 +57,16 @@ def order(management: Cluster) -> dict[str, Any]:
 def test_a_node_whose_kubelet_dies_is_restarted_and_stays_the_same_machine(management: Cluster, guest: Guest) -> None:
     [sick] = guest.ready_nodes()
     patch_pool(management, {"machine-health-check-timeout": "30s", "repair-restart-timeout": "20m"})
-    eventually(lambda: uid(management, "machinehealthcheck", CLUSTER), "machines are watched", 120)
+    eventually_sync(lambda: uid(management, "machinehealthcheck", CLUSTER), "machines are watched", 120)
     machine, vmi = uid(management, "machine", sick), uid(management, "vmi", sick)
     guest.stop_kubelet(sick)
-    eventually(lambda: uid(management, "vmi", sick) != vmi, "its VM is started anew", 900)
+    eventually_sync(lambda: uid(management, "vmi", sick) != vmi, "its VM is started anew", 900)
     told = condition(management, "NodesUnderRepair")
     assert told is not None
     assert (told["status"], told["reason"]) == ("True", "Restarting")
     assert sick in told["message"]
-    eventually(lambda: guest.ready_nodes() == [sick], "the node is ready again", 1200)
-    eventually(lambda: condition(management, "NodesUnderRepair") is None, "nothing is done any more", 300)
+    eventually_sync(lambda: guest.ready_nodes() == [sick], "the node is ready again", 1200)
+    eventually_sync(lambda: condition(management, "NodesUnderRepair") is None, "nothing is done any more", 300)
     assert uid(management, "machine", sick) == machine
 
 
@@ -73,15 +74,15 @@ def test_a_node_that_stays_sick_after_its_restart_is_replaced(management: Cluste
     [sick] = guest.ready_nodes()
     # One restart was made in this hour already, and is counted.
     patch_pool(management, {"repair-restarts": "2", "repair-restart-timeout": "2m"})
-    eventually(lambda: order(management)["restarts"] == 2, "a second restart is allowed", 60)
+    eventually_sync(lambda: order(management)["restarts"] == 2, "a second restart is allowed", 60)
     vmi = uid(management, "vmi", sick)
     guest.stop_kubelet(sick, forever=True)
-    eventually(lambda: uid(management, "vmi", sick) != vmi, "its VM is started anew", 900)
+    eventually_sync(lambda: uid(management, "vmi", sick) != vmi, "its VM is started anew", 900)
 
     def replaced() -> bool:
         ready = guest.ready_nodes()
         return len(ready) == 1 and ready != [sick]
 
-    eventually(replaced, "another node instead of the sick one", 1500)
+    eventually_sync(replaced, "another node instead of the sick one", 1500)
     events = management.get("events", "-n", "clusters", "--field-selector", f"involvedObject.name={CLUSTER}")["items"]
     assert {"RestartingNode", "NodeRecovered", "ReplacingNode"} <= {event["reason"] for event in events}

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 from tests.support.e2e.hosted_tools import Guest, with_one_node
-from tests.support.e2e.local_tools import Cluster, eventually, hcp
+from tests.support.e2e.local_tools import Cluster, hcp
+from tests.support.eventually import eventually_sync
 
 NAME = "rotation"
 CLUSTER = "keys"
@@ -88,19 +89,19 @@ def test_every_authority_changes_and_the_node_stays(management: Cluster) -> None
     authorities = ("root-ca", "etcd-signer", "kube-apiserver-to-kubelet-signer", "system-admin-signer", "hcco-signer")
     certificates = {name: certificate(management, name) for name in authorities}
     hcp("rotate", "cluster", CLUSTER, "--overlap", "90s", *access(management))
-    eventually(
+    eventually_sync(
         lambda: (
             stage(management, "system-admin-signer") == "Reissuing" and stage(management, "root-ca") == "Distributing"
         ),
         "the signers have changed and both roots are known",
         900,
     )
-    eventually(lambda: fetched(management, "new").kubectl("get", "nodes") != "", "the new kubeconfig works", 120)
+    eventually_sync(lambda: fetched(management, "new").kubectl("get", "nodes") != "", "the new kubeconfig works", 120)
     caller = Caller(management.kubectl_binary, fetched(management, "new").kubeconfig)
     caller.start()
     try:
         words = ("rotate", "cluster", CLUSTER, "--status", *access(management))
-        eventually(lambda: "as asked for" in hcp(*words).stdout, "everything is done", 1800)
+        eventually_sync(lambda: "as asked for" in hcp(*words).stdout, "everything is done", 1800)
     finally:
         caller.stop()
     print(f"answered {caller.answered}, refused {len(caller.refused)}, else {len(caller.other)}: {caller.other[:3]}")
@@ -111,9 +112,9 @@ def test_every_authority_changes_and_the_node_stays(management: Cluster) -> None
     guest = fetched(management, "last")
     # The same node, still reporting, with its logs reachable through the tunnel; and nothing is left behind on it.
     assert identity(guest, management) == before
-    eventually(lambda: len(guest.ready_nodes()) == 1, "the node is ready", 300)
+    eventually_sync(lambda: len(guest.ready_nodes()) == 1, "the node is ready", 300)
     pod = guest.get("pods", "-n", "kube-system", "-l", "k8s-app=kube-proxy")["items"][0]["metadata"]["name"]
-    eventually(
+    eventually_sync(
         lambda: guest.kubectl("logs", "-n", "kube-system", pod, "--tail=1") is not None, "logs are readable", 300
     )
     assert "node-trust" not in guest.kubectl("get", "daemonsets", "-n", "kube-system", "-o", "name")
@@ -124,7 +125,7 @@ def test_every_authority_changes_and_the_node_stays(management: Cluster) -> None
         "image"
     ]
     guest.kubectl("run", "after", f"--image={image}", "--restart=Never", "--command", "--", "true")
-    eventually(lambda: guest.get("pod", "after")["status"]["phase"] == "Succeeded", "a new pod ran", 300)
+    eventually_sync(lambda: guest.get("pod", "after")["status"]["phase"] == "Succeeded", "a new pod ran", 300)
 
 
 def test_a_revoked_kubeconfig_is_refused(management: Cluster) -> None:

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 from tests.support.e2e.hosted_tools import Guest
-from tests.support.e2e.local_tools import Cluster, eventually, hcp
+from tests.support.e2e.local_tools import Cluster, hcp
+from tests.support.eventually import eventually_sync
 
 NAME = "smoke"
 CLUSTER = "demo"
@@ -78,7 +79,7 @@ def test_pods_on_both_nodes_serve_through_a_load_balancer(guest: Guest) -> None:
     guest.run_web("hello", replicas=2)
     nodes = {pod["spec"]["nodeName"] for pod in guest.get("pods", "-l", "app=hello")["items"]}
     assert len(nodes) == 2
-    address = eventually(lambda: guest.load_balancer("hello"), "a load balancer address", 120)
+    address = eventually_sync(lambda: guest.load_balancer("hello"), "a load balancer address", 120)
 
     def names() -> set[str]:
         found = set()
@@ -87,7 +88,7 @@ def test_pods_on_both_nodes_serve_through_a_load_balancer(guest: Guest) -> None:
                 found.add(answer.read().decode().strip())
         return found
 
-    assert len(eventually(lambda: len(names()) == 2 and names(), "answers from both pods", 180)) == 2
+    assert len(eventually_sync(lambda: len(names()) == 2 and names(), "answers from both pods", 180)) == 2
 
 
 def test_logs_and_exec_reach_the_nodes(guest: Guest) -> None:
@@ -100,7 +101,7 @@ def test_services_and_dns_work_inside(guest: Guest, access: tuple[str, str]) -> 
     hcp("wait", "cluster", CLUSTER, "--timeout", "10m", *access)  # nodes come first, DNS runs on them
     pod = guest.get("pods", "-l", "app=hello")["items"][0]["metadata"]["name"]
     for name in ("hello", "kubernetes"):
-        eventually(functools.partial(_dns_answers, guest, pod, name), f"DNS answers for {name}", 180)
+        eventually_sync(functools.partial(_dns_answers, guest, pod, name), f"DNS answers for {name}", 180)
     address = guest.get("service", "kubernetes")["spec"]["clusterIP"]
     hello = guest.get("service", "hello")["spec"]["clusterIP"]
     said = guest.kubectl("exec", pod, "--", "wget", "-qO-", f"http://{hello}:8080/hostname")
@@ -118,8 +119,8 @@ def test_scaling_down_removes_a_node_and_its_machine(
     guest: Guest, management: Cluster, access: tuple[str, str]
 ) -> None:
     hcp("scale", "nodepool", CLUSTER, "--replicas", "1", *access)
-    eventually(lambda: len(guest.get("nodes")["items"]) == 1, "one node left", 300)
-    eventually(lambda: len(management.get("vm", "-n", CONTROL_PLANE)["items"]) == 1, "one machine left", 300)
+    eventually_sync(lambda: len(guest.get("nodes")["items"]) == 1, "one node left", 300)
+    eventually_sync(lambda: len(management.get("vm", "-n", CONTROL_PLANE)["items"]) == 1, "one machine left", 300)
     # It was asked to shut down and did; a machine that is deaf to that is ended by force, and reported as crashed.
     events = management.get("events", "-n", CONTROL_PLANE)["items"]
     ours = [e for e in events if e["involvedObject"]["kind"] == "VirtualMachineInstance"]
@@ -129,7 +130,7 @@ def test_scaling_down_removes_a_node_and_its_machine(
 
 def test_destroy_leaves_nothing(management: Cluster, access: tuple[str, str]) -> None:
     hcp("destroy", "cluster", "kubevirt", "--name", CLUSTER, *access)
-    eventually(lambda: not _namespaces(management, CONTROL_PLANE), "the hosted namespace is gone", 300)
+    eventually_sync(lambda: not _namespaces(management, CONTROL_PLANE), "the hosted namespace is gone", 300)
     assert not management.get("hostedclusters,nodepools", "-A")["items"]
     left = [item for item in _owned(management, "pv") if item["status"]["phase"] == "Bound"]
     assert not [item for item in left if item["spec"]["claimRef"]["namespace"] == CONTROL_PLANE]

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.guides.conftest import Hosted
 from tests.support.e2e.hosted_tools import Guest
-from tests.support.e2e.local_tools import eventually
+from tests.support.eventually import eventually_sync
+from tests.support.guides.clusters import Hosted
 from tests.support.guides.shell import Shell
 
 pytestmark = pytest.mark.timeout(3600)
@@ -25,7 +25,7 @@ def test_control_plane_pods_run(terminal: Shell, example: Hosted) -> None:
         assert {row[0].split("-")[0] for row in found} == {"etcd", "kube"}, found
         return all(row[2] == "Running" for row in found)
 
-    eventually(running, "etcd and the API server run", 600)
+    eventually_sync(running, "etcd and the API server run", 600)
     assert "etcd-0" in terminal.run(f"oc -n {example.control_plane} get pods")
 
 
@@ -33,7 +33,7 @@ def test_machines_become_ready(terminal: Shell, example: Hosted) -> None:
     def made() -> bool:
         return len(rows(terminal.run(f"oc get vm -n {example.control_plane} --no-headers"))) == example.workers
 
-    eventually(made, "the machines exist", 900)
+    eventually_sync(made, "the machines exist", 900)
     terminal.run(
         f"oc wait --for=condition=Ready --namespace {example.control_plane} vm --all --timeout=1500s", seconds=1600
     )
@@ -63,7 +63,7 @@ def test_the_list_shows_a_finished_cluster(terminal: Shell, example: Hosted, gue
             "The hosted control plane is available\n",
         ]
 
-    eventually(finished, "the roll-out is complete", 600)
+    eventually_sync(finished, "the roll-out is complete", 600)
     assert any(row[:2] == [example.namespace, example.name] for row in rows(terminal.run("oc get hc -A")))
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.guides.conftest import SIZE, Given, Hosted, embedded
 from tests.support.e2e.hosted_tools import Guest
-from tests.support.e2e.local_tools import Cluster, eventually
+from tests.support.e2e.local_tools import Cluster
+from tests.support.eventually import eventually_sync
 from tests.support.guides import documents
+from tests.support.guides.clusters import SIZE, Given, Hosted, embedded
 from tests.support.guides.shell import Shell
 
 pytestmark = pytest.mark.timeout(5400)
@@ -72,7 +73,7 @@ def test_machines_run_there_and_the_control_plane_here(
         path = terminal.folder / "remote.kubeconfig"
         path.write_text(terminal.run(f"hcp create kubeconfig {made.words}"))
         guest = Guest(management, path)
-        eventually(lambda: len(guest.ready_nodes()) == made.workers, "the node is ready", 1800)
+        eventually_sync(lambda: len(guest.ready_nodes()) == made.workers, "the node is ready", 1800)
         machines = [vm["metadata"]["name"] for vm in infra.get("vm", "-n", NAMESPACE)["items"]]
         assert machines == guest.ready_nodes()
         assert not management.get("vm", "-n", made.control_plane)["items"]

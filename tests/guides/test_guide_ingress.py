@@ -6,10 +6,10 @@ import urllib.request
 from functools import partial
 
 import pytest
-from tests.guides.conftest import SIZE, Hosted
 from tests.support.e2e.hosted_tools import Guest
-from tests.support.e2e.local_tools import eventually
+from tests.support.eventually import eventually_sync
 from tests.support.guides import documents
+from tests.support.guides.clusters import SIZE, Hosted
 from tests.support.guides.shell import Shell
 
 pytestmark = pytest.mark.timeout(3600)
@@ -28,7 +28,7 @@ def test_a_cluster_with_a_base_domain(terminal: Shell, clusters_namespace: str) 
             line = f"oc get --namespace {made.namespace} hostedclusters {made.name} --no-headers"
             return terminal.run(line).split()[1:4] == [f"{made.name}-admin-kubeconfig", "Partial", "True"]
 
-        eventually(half_way, "the control plane is available, the roll-out is partial", 600)
+        eventually_sync(half_way, "the control plane is available, the roll-out is partial", 600)
         terminal.run(f"hcp create kubeconfig {made.words} > {made.name}-kubeconfig")
         assert "kube-system" in terminal.run(f"oc --kubeconfig {made.name}-kubeconfig get namespaces")
     finally:
@@ -59,14 +59,14 @@ def test_a_load_balancer_leads_to_node_ports_of_the_machines(terminal: Shell, ex
         terminal.run("oc apply -f -", stdin=documents.text(balancer))
         query = "{.status.loadBalancer.ingress[0].ip}"
         line = f"oc -n {example.control_plane} get service {example.name}-apps -o jsonpath='{query}'"
-        address = eventually(lambda: terminal.run(line), "an address of the load balancer", 120)
+        address = eventually_sync(lambda: terminal.run(line), "an address of the load balancer", 120)
 
         def answered(port: int) -> bool:
             with urllib.request.urlopen(f"http://{address}:{port}/health", timeout=20) as answer:
                 return bool(answer.read() == b"OK")
 
         for port in (80, 443):
-            eventually(partial(answered, port), f"an answer from inside through port {port}", 300)
+            eventually_sync(partial(answered, port), f"an answer from inside through port {port}", 300)
     finally:
         terminal.run(f"oc -n {example.control_plane} delete service {example.name}-apps --ignore-not-found")
         guest.kubectl("delete", "service", "-n", NAMESPACE, SERVICE)

@@ -2,56 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any
 
-import yaml
-from tests.support import crds as crds_support
-from tests.support import node_pools as support
-from tests.support.api_server import ApiServer, account_token
+from tests.support.api_server import ApiServer
+from tests.support.eventually import eventually
+from tests.support.external_infra import HOME, VMS, prepare
 from tests.support.guides import documents
-from tests.support.node_pools import condition, eventually, running_operator
+from tests.support.node_pools import condition, running_operator
 
-from hcp.api.names import INFRA_CREDENTIALS
 from hcp.kube import Client, load_config
 from hcp.kube import resources as r
-from hcp.local.addons import config as openshift_config
 
 Object = dict[str, Any]
-HOME, VMS = "tenants", "vms"
-
-
-async def prepare(client: Client, server: ApiServer) -> None:
-    """A hosted cluster whose machines go to the namespace `vms`, with the guide's Role there and no more."""
-    await support.prepare(client)
-    await crds_support.install(client, openshift_config.definitions())
-    network = {"clusterNetwork": [{"cidr": "10.128.0.0/14"}], "serviceNetwork": ["172.30.0.0/16"]}
-    config = {"apiVersion": "config.openshift.io/v1", "kind": "Network", "metadata": {"name": "cluster"}}
-    await client.create({**config, "spec": network, "status": network})
-    for name in (HOME, VMS):
-        await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    await client.create(documents.infra_role(VMS))
-    account = {"kind": "ServiceAccount", "name": documents.ACCOUNT, "namespace": VMS}
-    await client.create(
-        {
-            "apiVersion": f"{documents.RBAC}/v1",
-            "kind": "RoleBinding",
-            "metadata": {"name": "machines", "namespace": VMS},
-            "roleRef": {"apiGroup": documents.RBAC, "kind": "Role", "name": documents.ROLE},
-            "subjects": [account],
-        }
-    )
-    secret = {"name": "demo-infra-credentials", "key": "kubeconfig"}
-    credentials = {"infraNamespace": VMS, "infraKubeConfigSecret": secret}
-    await support.hosted_cluster(client, HOME, server.kubeconfig, credentials=credentials)
-    kubeconfig = yaml.safe_load(server.kubeconfig.read_text())
-    await client.create(
-        {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": documents.ACCOUNT, "namespace": VMS}}
-    )
-    kubeconfig["users"][0]["user"] = {"token": await account_token(client, documents.ACCOUNT, VMS)}
-    data = {"kubeconfig": base64.b64encode(yaml.safe_dump(kubeconfig).encode()).decode()}
-    metadata = {"name": INFRA_CREDENTIALS, "namespace": f"{HOME}-demo"}
-    await client.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
 
 
 async def test_unknown_networks_are_said_and_heal(own_server: ApiServer) -> None:

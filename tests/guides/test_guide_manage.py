@@ -6,10 +6,10 @@ import json
 from typing import Any
 
 import pytest
-from tests.guides.conftest import Hosted
 from tests.support.e2e.hosted_tools import Guest
-from tests.support.e2e.local_tools import eventually
+from tests.support.eventually import eventually_sync
 from tests.support.guides import documents
+from tests.support.guides.clusters import Hosted
 from tests.support.guides.shell import Shell
 
 from hcp.runtime import quantity
@@ -79,7 +79,7 @@ def test_a_node_pool_from_yaml_adds_nodes(terminal: Shell, example: Hosted, gues
         # It names no release: it has the cluster's.
         assert node["status"]["nodeInfo"]["kubeletVersion"] == other["status"]["nodeInfo"]["kubeletVersion"]
         terminal.run(f"oc -n {example.namespace} scale nodepool more --replicas=0")
-        eventually(lambda: not guest.get("nodes", "-l", label)["items"], "the node is gone", 600)
+        eventually_sync(lambda: not guest.get("nodes", "-l", label)["items"], "the node is gone", 600)
     finally:
         terminal.run(f"hcp destroy nodepool --name more --namespace {example.namespace} --wait", seconds=900)
 
@@ -92,6 +92,6 @@ def test_a_gpu_that_is_not_there_is_said(terminal: Shell, example: Hosted) -> No
     query = '{.status.conditions[?(@.type=="ValidPlatformConfig")].message}'
     line = f"oc -n {example.namespace} get nodepool gpu -o jsonpath='{query}'"
     try:
-        eventually(lambda: "nvidia-a100" in terminal.run(line), "the missing device is named", 300)
+        eventually_sync(lambda: "nvidia-a100" in terminal.run(line), "the missing device is named", 300)
     finally:
         terminal.run(f"hcp destroy nodepool --name gpu --namespace {example.namespace} --wait", seconds=600)

@@ -14,15 +14,16 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.integration.test_engine_registry import Registry
-from tests.integration.test_engine_registry import start as start_registry
 from tests.support import crds as crds_support
 from tests.support import management as hostedcluster_support
 from tests.support import node_pools as nodepool_support
 from tests.support.api_server import ApiServer
+from tests.support.eventually import eventually
 from tests.support.guides import documents
 from tests.support.guides.shell import Shell
-from tests.support.node_pools import caches, condition, eventually, running_operator
+from tests.support.node_pools import caches, condition, running_operator
+from tests.support.registry import Registry
+from tests.support.registry import start as start_registry
 
 from hcp import pki
 from hcp.hostedcluster.cache import Cache

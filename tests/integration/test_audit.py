@@ -11,21 +11,12 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from tests.integration.test_engine_registry import Registry
-from tests.integration.test_hostedcluster import (  # noqa: F401 - fixtures
-    Running,
-    admin,
-    hands,
-    image,
-    mentions,
-    operator,
-    registry,
-    says,
-    server,
-)
 from tests.support import management as s
 from tests.support.api_server import free_port
+from tests.support.eventually import eventually
+from tests.support.hosted_operator import Running, hands, mentions, says
 from tests.support.hosted_pods import HostedPods
+from tests.support.registry import Registry
 
 from hcp import pki
 from hcp.kube import Client, found_config
@@ -94,10 +85,10 @@ async def give(client: Client, config: Object) -> None:
 
 
 async def test_events_reach_the_webhook_and_secrets_stay_out_of_them(
-    admin: Client,  # noqa: F811
-    operator: Callable[[], Running],  # noqa: F811
-    image: str,  # noqa: F811
-    registry: Registry,  # noqa: F811
+    admin: Client,
+    operator: Callable[[], Running],
+    image: str,
+    registry: Registry,
     listener: Listener,
     tmp_path: Path,
     bin_dir: Path,
@@ -123,11 +114,11 @@ async def test_events_reach_the_webhook_and_secrets_stay_out_of_them(
     try:
         # A program in a kubeconfig out of a Secret is refused by name, and no API starts without its webhook.
         refused = lambda: mentions(admin, NAME, "ReconciliationSucceeded", "exec")  # noqa: E731
-        await s.eventually("refused", refused, hands(admin, NS))
+        await eventually(refused, "refused", hands(admin, NS))
         assert await admin.get_or_none(k.DEPLOYMENTS, "kube-apiserver", NS) is None
         assert await admin.get_or_none(k.SECRETS, "kas-audit-webhook", NS) is None
         await give(admin, listener.kubeconfig)
-        await s.eventually("Available", lambda: says(admin, NAME, "Available", "True"), hands(admin, NS))
+        await eventually(lambda: says(admin, NAME, "Available", "True"), "Available", hands(admin, NS))
         assert not await mentions(admin, NAME, "AllFieldsHonoured", "auditWebhook")
         found = await admin.get(k.SECRETS, f"{NAME}-admin-kubeconfig", "clusters")
         async with Client(found_config.load(base64.b64decode(found["data"]["kubeconfig"]))) as guest:
@@ -138,7 +129,7 @@ async def test_events_reach_the_webhook_and_secrets_stay_out_of_them(
         async def both() -> bool:
             return bool(listener.of("secrets", "create") and listener.of("serviceaccounts", "create"))
 
-        await s.eventually("the events arrive", both)
+        await eventually(both, "the events arrive")
         mine = [e for e in listener.of("serviceaccounts", "create") if e["objectRef"].get("name") == "seen"]
         assert {e["level"] for e in mine} == {"Metadata"}, "system:masters has a profile of its own"
         others = [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import base64
 
-from tests.integration.test_hostedcluster import admin, hands, image, operator, registry, says, server  # noqa: F401
-from tests.integration.test_rotation import NAME, NS, kubeconfig, pods  # noqa: F401
-from tests.support import management as s
+from tests.support.eventually import eventually
+from tests.support.hosted_operator import hands, says
 from tests.support.hosted_pods import HostedPods
+from tests.support.running_cluster import NAME, NS, kubeconfig
 
 from hcp.api import names
 from hcp.controlplane import apiserver_config, encryption
@@ -17,7 +17,7 @@ from hcp.kube import resources as k
 NEW = b"n" * 32
 
 
-async def test_a_new_key_takes_over_and_the_old_one_goes(admin: Client, pods: HostedPods) -> None:  # noqa: F811
+async def test_a_new_key_takes_over_and_the_old_one_goes(admin: Client, pods: HostedPods) -> None:
     async with Client(found_config.load(await kubeconfig(admin))) as guest:
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "kept", "namespace": "default"}}
         await guest.create({**secret, "stringData": {"word": "before"}})
@@ -36,9 +36,9 @@ async def test_a_new_key_takes_over_and_the_old_one_goes(admin: Client, pods: Ho
         async def only_the_new_key() -> bool:
             return encryption.keys_of(await admin.get(k.SECRETS, apiserver_config.ENCRYPTION, NS)) == [NEW]
 
-        await s.eventually("only the new key", only_the_new_key, hands(admin, NS))
-        await s.eventually(
-            "up to date", lambda: says(admin, NAME, "EtcdDataEncryptionUpToDate", "True"), hands(admin, NS)
+        await eventually(only_the_new_key, "only the new key", hands(admin, NS))
+        await eventually(
+            lambda: says(admin, NAME, "EtcdDataEncryptionUpToDate", "True"), "up to date", hands(admin, NS)
         )
         assert first != [NEW]
 
@@ -46,4 +46,4 @@ async def test_a_new_key_takes_over_and_the_old_one_goes(admin: Client, pods: Ho
             found = await guest.get(k.SECRETS, "kept", "default")
             return base64.b64decode(found["data"]["word"]) == b"before"
 
-        await s.eventually("readable with the new key alone", readable, hands(admin, NS))
+        await eventually(readable, "readable with the new key alone", hands(admin, NS))

@@ -3,97 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import ssl
-import subprocess
-import time
-import urllib.error
-import urllib.request
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from tests.support.api_server import free_port, local_opener
+from tests.support.api_server import free_port
+from tests.support.registry import Registry, push
 
-from hcp import payload, pki, release
+from hcp import release
 from hcp.oci import Mirror, RegistryClient, Trust
 from hcp.oci.errors import ImageUnauthorized, RegistryUnreachable, RegistryUntrusted, UnknownImage
-from hcp.oci.push import Pusher
 from hcp.oci.writer import ImageConfig, Layer, write_image
 
-# The password `secret` of the user `pull`, hashed with few rounds.
-HTPASSWD = "pull:$2b$04$znsuV6jlSnaD1vKQ07UAOezDWu0NVBODwqkbIamTyunrmdEwmeroO\n"
 DISK = "registry.example.com/disk@sha256:" + "d" * 64
-
-
-def registry_binary() -> Path:
-    given = Path(os.environ.get("HCP_TEST_BIN", "/nonexistent")) / "registry"
-    return given if given.exists() else payload.ensure(["registry"])["registry"] / "bin" / "registry"
-
-
-@dataclass
-class Registry:
-    port: int
-    ca_pem: bytes
-
-    @property
-    def host(self) -> str:
-        return f"localhost:{self.port}"
-
-    @property
-    def auths(self) -> dict[str, object]:
-        return {"auths": {self.host: {"username": "pull", "password": "secret"}}}
-
-
-def start(directory: Path, *, passwords: bool, port: int = 0) -> tuple[Registry, subprocess.Popen[bytes]]:
-    ca = pki.new_ca("registry")
-    leaf = pki.issue(ca, "localhost", dns=("localhost",), ips=("127.0.0.1",), usage="server")
-    (directory / "tls.crt").write_bytes(leaf.cert_pem)
-    (directory / "tls.key").write_bytes(leaf.key_pem)
-    (directory / "htpasswd").write_text(HTPASSWD)
-    port = port or free_port()
-    config: dict[str, object] = {
-        "version": 0.1,
-        "storage": {"filesystem": {"rootdirectory": str(directory / "data")}},
-        "http": {
-            "addr": f"127.0.0.1:{port}",
-            "secret": "s",
-            "tls": {"certificate": str(directory / "tls.crt"), "key": str(directory / "tls.key")},
-        },
-    }
-    if passwords:
-        config["auth"] = {"htpasswd": {"realm": "test", "path": str(directory / "htpasswd")}}
-    (directory / "config.yml").write_text(json.dumps(config))
-    with (directory / "log").open("ab") as log:
-        process = subprocess.Popen([registry_binary(), "serve", directory / "config.yml"], stdout=log, stderr=log)
-    ask = local_opener(ssl.create_default_context(cadata=ca.cert_pem.decode()))
-    while True:
-        assert process.poll() is None, (directory / "log").read_text()
-        try:
-            with ask.open(f"https://localhost:{port}/v2/", timeout=5):
-                break
-        except urllib.error.HTTPError:
-            break
-        except OSError:
-            time.sleep(0.02)
-    return Registry(port, ca.cert_pem), process
-
-
-@pytest.fixture(scope="module")
-def open_registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
-    registry, process = start(tmp_path_factory.mktemp("open"), passwords=False)
-    yield registry
-    process.kill()
-    process.wait()
-
-
-@pytest.fixture(scope="module")
-def closed_registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
-    registry, process = start(tmp_path_factory.mktemp("closed"), passwords=True)
-    yield registry
-    process.kill()
-    process.wait()
 
 
 def release_layout(target: Path) -> Path:
@@ -108,11 +29,6 @@ def release_layout(target: Path) -> Path:
     top.file(release.BOOT_IMAGES, json.dumps(boot))
     write_image(target, "release", [base, top], ImageConfig())
     return target
-
-
-async def push(registry: Registry, layout: Path, repository: str, tag: str) -> str:
-    async with Pusher(f"https://{registry.host}", ca_pem=registry.ca_pem) as pusher:
-        return await pusher.push(layout, repository, tag=tag)
 
 
 async def test_a_release_is_read_by_tag_by_digest_and_through_a_mirror(open_registry: Registry, tmp_path: Path) -> None:

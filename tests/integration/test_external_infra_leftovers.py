@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.guides.test_guide_isolation import HOME, VMS, prepare
 from tests.support.api_server import ApiServer
+from tests.support.external_infra import HOME, VMS, prepare
 
 from hcp.api.names import INFRA_CREDENTIALS, LABEL_INFRA_ID
 from hcp.kube import Client, load_config

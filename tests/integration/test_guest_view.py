@@ -6,8 +6,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from tests.integration.api_server import ApiServer
-from tests.integration.router_support import until
+from tests.support.api_server import ApiServer
+from tests.support.eventually import eventually
 
 from hcp.api.names import LABEL_MANAGED_BY, MANAGED_BY
 from hcp.guest import look
@@ -67,7 +67,7 @@ async def test_what_changes_in_a_guest_is_seen_without_listing_it_again(asked: t
                 seen = look.look(view, wanted)
                 return (seen.nodes, seen.ready_nodes, seen.waiting) == (nodes, ready, waiting)
 
-            await until(shown)
+            await eventually(shown)
 
         await shows(1, 0, ("a ready node",))
         ready = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}

@@ -5,111 +5,22 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import pytest
 import yaml
-from tests.integration.test_engine_registry import Registry, start
 from tests.support import management as s
 from tests.support.api_server import ApiServer, free_port
+from tests.support.eventually import eventually
+from tests.support.hosted_operator import Running, gone, hands, mentions, says
+from tests.support.registry import Registry, start
 
-from hcp.kube import Client, ClusterConfig, found_config, load_config
+from hcp.kube import Client, found_config, load_config
 from hcp.kube import resources as k
-from hcp.operator import process
-from hcp.operator.support import Support
 
-WRITES = frozenset({"create", "update", "patch", "delete"})
 Object = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
-    made, running = start(tmp_path_factory.mktemp("registry"), passwords=False)
-    yield made
-    running.kill()
-    running.wait()
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, bin_dir: Path) -> Iterator[ApiServer]:
-    with s.management_server(tmp_path_factory.mktemp("management"), bin_dir) as made:
-        yield made
-
-
-@pytest.fixture
-async def admin(server: ApiServer) -> AsyncIterator[Client]:
-    async with Client(load_config(server.kubeconfig)) as client:
-        await s.prepare(client)
-        yield client
-
-
-@pytest.fixture
-async def image(registry: Registry, tmp_path: Path) -> str:
-    return await s.push_release(registry, tmp_path, "1.36.3")
-
-
-class Running:
-    """The operator inside the test, with a count of what it writes."""
-
-    latest: ClassVar[Running]
-
-    def __init__(self, config: ClusterConfig, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.writes: list[str] = []
-        Running.latest = self
-
-        def observer(verb: str, target: str, _status: int, _seconds: float) -> None:
-            if verb in WRITES and not target.startswith(("leases", "events")):
-                self.writes.append(f"{verb} {target}")
-
-        class Watched(Client):
-            def __init__(self, *args: Any, **options: Any) -> None:
-                super().__init__(*args, **{**options, "observer": observer})
-
-        monkeypatch.setattr(process, "Client", Watched)
-        local = frozenset({"localhost", "127.0.0.1:1"})  # where the registries of the tests listen
-        options = process.Options(config, health_port=-1, inside=False, internal_registries=local, support=Support())
-        self.task = asyncio.create_task(process.Operator(options).run())
-
-    async def stop(self) -> None:
-        self.task.cancel()
-        await asyncio.gather(self.task, return_exceptions=True)
-
-
-@pytest.fixture
-async def operator(
-    server: ApiServer, admin: Client, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Callable[[], Running]]:
-    started: list[Running] = []
-
-    def begin() -> Running:
-        started.append(Running(load_config(server.kubeconfig), monkeypatch))
-        return started[-1]
-
-    yield begin
-    for running in started:
-        await running.stop()
-
-
-async def says(client: Client, name: str, kind: str, status: str) -> bool:
-    return (await s.condition(client, name, kind)).get("status") == status
-
-
-async def mentions(client: Client, name: str, kind: str, words: str) -> bool:
-    return words in str((await s.condition(client, name, kind)).get("message"))
-
-
-async def gone(client: Client, name: str) -> bool:
-    left = await client.get_or_none(k.HOSTEDCLUSTERS, name, "clusters")
-    return left is None and await client.get_or_none(k.NAMESPACES, f"clusters-{name}") is None
-
-
-def hands(client: Client, ns: str, address: str = "127.0.0.1") -> Callable[[], Awaitable[None]]:
-    async def work() -> None:
-        await s.give_address(client, ns, address)
-
-    return work
 
 
 async def test_a_cluster_comes_up_stays_still_and_goes_away(
@@ -130,7 +41,7 @@ async def test_a_cluster_comes_up_stays_still_and_goes_away(
         return await admin.get_or_none(k.DEPLOYMENTS, "kube-apiserver", ns) is not None
 
     try:
-        await s.eventually("the API server is deployed", made, hands(admin, ns))
+        await eventually(made, "the API server is deployed", hands(admin, ns))
         await hosted.start(admin, ns, port)
         secret = await admin.get(k.SECRETS, "whole-admin-kubeconfig", "clusters")
         config = found_config.load(base64.b64decode(secret["data"]["kubeconfig"]))
@@ -142,11 +53,11 @@ async def test_a_cluster_comes_up_stays_still_and_goes_away(
                 except Exception:
                     return False
 
-            await s.eventually("the hosted API answers", answers)
+            await eventually(answers, "the hosted API answers")
             await s.report_ready(admin, ns)
-            await s.eventually("Available", lambda: says(admin, "whole", "Available", "True"))
-            await s.eventually(
-                "the guest is wired", lambda: says(admin, "whole", "ConfigOperatorReconciliationSucceeded", "True")
+            await eventually(lambda: says(admin, "whole", "Available", "True"), "Available")
+            await eventually(
+                lambda: says(admin, "whole", "ConfigOperatorReconciliationSucceeded", "True"), "the guest is wired"
             )
             daemons = {d["metadata"]["name"] for d in await guest.list(k.DAEMONSETS, "kube-system")}
             assert daemons == {"konnectivity-agent", "kube-proxy", "kube-flannel"}
@@ -190,16 +101,16 @@ async def test_a_cluster_comes_up_stays_still_and_goes_away(
         async def back() -> bool:
             return await admin.get_or_none(k.NETWORKPOLICIES, "default-deny", ns) is not None
 
-        await s.eventually("the policy is back", back)
+        await eventually(back, "the policy is back")
     finally:
         hosted.stop()
     await admin.delete(k.HOSTEDCLUSTERS, "whole", "clusters")
-    await s.eventually("all is gone", lambda: gone(admin, "whole"))
+    await eventually(lambda: gone(admin, "whole"), "all is gone")
 
     async def closed() -> bool:
         return s.open_sessions() <= before
 
-    await s.eventually("nothing stays open to a guest that is gone", closed)
+    await eventually(closed, "nothing stays open to a guest that is gone")
     left = {o["metadata"]["name"] for o in await admin.list(k.SECRETS, "clusters")}
     assert not {n for n in left if "whole" in n and n != "whole-pull-secret"}
 
@@ -235,7 +146,7 @@ async def test_what_is_wrong_is_told_and_recovers_by_itself(
     for name, (spec, *_) in cases.items():
         await s.create(admin, name, image, registry, **spec)
     for name, (_, kind, reason, text) in cases.items():
-        await s.eventually(name, lambda n=name, t=kind: says(admin, n, t, "False"))  # type: ignore[misc]
+        await eventually(lambda n=name, t=kind: says(admin, n, t, "False"), name)  # type: ignore[misc]
         found = await s.condition(admin, name, kind)
         assert found["reason"] == reason
         assert text in found["message"], found
@@ -251,12 +162,12 @@ async def test_what_is_wrong_is_told_and_recovers_by_itself(
             "data": source["data"],
         }
     )
-    await s.eventually("recovers", lambda: says(admin, "secretless", "ValidReleaseImage", "True"))
+    await eventually(lambda: says(admin, "secretless", "ValidReleaseImage", "True"), "recovers")
     # A corrected release, too.
     await admin.patch(k.HOSTEDCLUSTERS, "unknown", "clusters", {"spec": {"release": {"image": image}}})
-    await s.eventually("recovers", lambda: says(admin, "unknown", "ValidReleaseImage", "True"))
+    await eventually(lambda: says(admin, "unknown", "ValidReleaseImage", "True"), "recovers")
     # Without storage and without a load balancer it says so, and what to do.
-    await s.eventually("storage is missed", lambda: mentions(admin, "unknown", "EtcdAvailable", "default StorageClass"))
+    await eventually(lambda: mentions(admin, "unknown", "EtcdAvailable", "default StorageClass"), "storage is missed")
     waiting = await s.condition(admin, "unknown", "InfrastructureReady")
     assert waiting["reason"] == "WaitingOnInfrastructureReady"
     assert "install one, or publish by NodePort or Route" in waiting["message"]
@@ -267,12 +178,12 @@ async def test_what_is_wrong_is_told_and_recovers_by_itself(
     async def storage_is_there() -> bool:
         return not await mentions(admin, "unknown", "EtcdAvailable", "StorageClass")
 
-    await s.eventually("storage is there", storage_is_there)
+    await eventually(storage_is_there, "storage is there")
     await admin.delete(k.STORAGECLASSES, "disk")
     for name in cases:
         await admin.delete(k.HOSTEDCLUSTERS, name, "clusters")
     for name in cases:
-        await s.eventually("all is gone", lambda n=name: gone(admin, n))  # type: ignore[misc]
+        await eventually(lambda n=name: gone(admin, n), "all is gone")  # type: ignore[misc]
 
 
 async def test_an_upgrade_begins_with_the_api_server(
@@ -292,7 +203,7 @@ async def test_an_upgrade_begins_with_the_api_server(
     async def made() -> bool:
         return len(await images()) == 3
 
-    await s.eventually("it is made", made, hands(admin, ns))
+    await eventually(made, "it is made", hands(admin, ns))
     await s.report_ready(admin, ns)
     old = (await images())["kube-apiserver"]
     await admin.patch(k.HOSTEDCLUSTERS, "newer", "clusters", {"spec": {"release": {"image": newer}}})
@@ -300,7 +211,7 @@ async def test_an_upgrade_begins_with_the_api_server(
     async def api_server_moved() -> bool:
         return (await images())["kube-apiserver"] != old
 
-    await s.eventually("the API server is moved", api_server_moved)
+    await eventually(api_server_moved, "the API server is moved")
     await asyncio.sleep(1)
     assert {name: found == old for name, found in (await images()).items()} == {
         "kube-apiserver": False,
@@ -312,11 +223,11 @@ async def test_an_upgrade_begins_with_the_api_server(
     async def all_moved() -> bool:
         return old not in (await images()).values()
 
-    await s.eventually("the others follow", all_moved)
+    await eventually(all_moved, "the others follow")
     history = (await admin.get(k.HOSTEDCLUSTERS, "newer", "clusters"))["status"]["version"]["history"]
     assert [h["version"] for h in history] == ["1.37.0", "1.36.3"]
     await admin.delete(k.HOSTEDCLUSTERS, "newer", "clusters")
-    await s.eventually("all is gone", lambda: gone(admin, "newer"))
+    await eventually(lambda: gone(admin, "newer"), "all is gone")
 
 
 async def test_a_pause_rests_and_the_same_infra_id_is_refused(
@@ -324,24 +235,24 @@ async def test_a_pause_rests_and_the_same_infra_id_is_refused(
 ) -> None:
     operator()
     await s.create(admin, "first", image, registry, infraID="shared-id", pausedUntil="true")
-    await s.eventually("paused", lambda: says(admin, "first", "ReconciliationActive", "False"))
+    await eventually(lambda: says(admin, "first", "ReconciliationActive", "False"), "paused")
     assert await admin.get_or_none(k.NAMESPACES, "clusters-first") is None
     await asyncio.sleep(1.1)
     await s.create(admin, "second", image, registry, infraID="shared-id")
-    await s.eventually("refused", lambda: says(admin, "second", "ValidConfiguration", "False"))
+    await eventually(lambda: says(admin, "second", "ValidConfiguration", "False"), "refused")
     assert "clusters/first" in (await s.condition(admin, "second", "ValidConfiguration"))["message"]
     await admin.patch(k.HOSTEDCLUSTERS, "first", "clusters", {"spec": {"pausedUntil": None}})
 
     async def begun() -> bool:
         return await admin.get_or_none(k.STATEFULSETS, "etcd", "clusters-first") is not None
 
-    await s.eventually("goes on", begun)
+    await eventually(begun, "goes on")
     # The first one goes: its infraID is free, and the second goes on without being touched.
     await admin.delete(k.HOSTEDCLUSTERS, "first", "clusters")
-    await s.eventually("all is gone", lambda: gone(admin, "first"))
-    await s.eventually("allowed", lambda: says(admin, "second", "ValidConfiguration", "True"))
+    await eventually(lambda: gone(admin, "first"), "all is gone")
+    await eventually(lambda: says(admin, "second", "ValidConfiguration", "True"), "allowed")
     await admin.delete(k.HOSTEDCLUSTERS, "second", "clusters")
-    await s.eventually("all is gone", lambda: gone(admin, "second"))
+    await eventually(lambda: gone(admin, "second"), "all is gone")
 
 
 async def test_a_wrong_pull_secret_is_told_and_a_right_one_is_taken(
@@ -351,14 +262,14 @@ async def test_a_wrong_pull_secret_is_told_and_a_right_one_is_taken(
     try:
         operator()
         await s.create(admin, "locked", f"{closed.host}/hcp/release:none", closed)
-        await s.eventually("refused", lambda: mentions(admin, "locked", "ValidReleaseImage", "credentials"))
+        await eventually(lambda: mentions(admin, "locked", "ValidReleaseImage", "credentials"), "refused")
         text = base64.b64encode(json.dumps(closed.auths).encode()).decode()
         body = {"data": {".dockerconfigjson": text}}
         await admin.patch(k.SECRETS, "locked-pull-secret", "clusters", body)
         # With the right account the registry answers, if only that it has no such image.
-        await s.eventually("let in", lambda: mentions(admin, "locked", "ValidReleaseImage", "does not exist"))
+        await eventually(lambda: mentions(admin, "locked", "ValidReleaseImage", "does not exist"), "let in")
         await admin.delete(k.HOSTEDCLUSTERS, "locked", "clusters")
-        await s.eventually("all is gone", lambda: gone(admin, "locked"))
+        await eventually(lambda: gone(admin, "locked"), "all is gone")
     finally:
         process.kill()
         process.wait()
@@ -372,14 +283,14 @@ async def test_a_registry_that_gets_trusted_or_comes_up_is_read_without_being_as
     absent = f"localhost:{later}/hcp/release:1.36.3"
     await s.create(admin, "strange", image, registry, additionalTrustBundle={"name": ""})
     await s.create(admin, "silent", absent, registry)
-    await s.eventually("not trusted", lambda: mentions(admin, "strange", "ValidReleaseImage", "not trusted"))
-    await s.eventually("not there", lambda: mentions(admin, "silent", "ValidReleaseImage", "cannot be reached"))
+    await eventually(lambda: mentions(admin, "strange", "ValidReleaseImage", "not trusted"), "not trusted")
+    await eventually(lambda: mentions(admin, "silent", "ValidReleaseImage", "cannot be reached"), "not there")
     # The management cluster is told to trust the registry, the way the guides do it.
     trust = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "trust", "namespace": "openshift-config"}}
     await admin.apply({**trust, "data": {registry.host.replace(":", ".."): registry.ca_pem.decode()}})
     config = {"apiVersion": "config.openshift.io/v1", "kind": "Image", "metadata": {"name": "cluster"}}
     await admin.apply({**config, "spec": {"additionalTrustedCA": {"name": "trust"}}})
-    await s.eventually("trusted", lambda: says(admin, "strange", "ValidReleaseImage", "True"))
+    await eventually(lambda: says(admin, "strange", "ValidReleaseImage", "True"), "trusted")
     # The other registry starts; its authority is put where the cluster's own trust is.
     started, process = start(tmp_path, passwords=False, port=later)
     try:
@@ -387,14 +298,14 @@ async def test_a_registry_that_gets_trusted_or_comes_up_is_read_without_being_as
         await admin.patch(
             k.CONFIGMAPS, "silent-trust", "clusters", {"data": {"ca-bundle.crt": started.ca_pem.decode()}}
         )
-        await s.eventually("it answers", lambda: says(admin, "silent", "ValidReleaseImage", "True"))
+        await eventually(lambda: says(admin, "silent", "ValidReleaseImage", "True"), "it answers")
     finally:
         process.kill()
         process.wait()
     await admin.delete(k.IMAGE_CONFIGS, "cluster")
     for name in ("strange", "silent"):
         await admin.delete(k.HOSTEDCLUSTERS, name, "clusters")
-        await s.eventually("all is gone", lambda n=name: gone(admin, n))  # type: ignore[misc]
+        await eventually(lambda n=name: gone(admin, n), "all is gone")  # type: ignore[misc]
 
 
 async def test_a_right_that_is_missing_is_told_and_used_when_it_comes(
@@ -430,7 +341,7 @@ async def test_a_right_that_is_missing_is_told_and_used_when_it_comes(
     running = Running(load_config(path), monkeypatch)
     try:
         await s.create(admin, "narrow", image, registry)
-        await s.eventually("told", lambda: mentions(admin, "narrow", "ReconciliationSucceeded", "poddisruptionbudgets"))
+        await eventually(lambda: mentions(admin, "narrow", "ReconciliationSucceeded", "poddisruptionbudgets"), "told")
         assert await says(admin, "narrow", "ReconciliationSucceeded", "False")
         assert await mentions(admin, "narrow", "ReconciliationSucceeded", "forbidden")
         await admin.apply(binding("cluster-admin"))
@@ -438,9 +349,9 @@ async def test_a_right_that_is_missing_is_told_and_used_when_it_comes(
         async def made() -> bool:
             return bool(await admin.list(k.PDBS, "clusters-narrow"))
 
-        await s.eventually("used", made)
-        await s.eventually("recovers", lambda: says(admin, "narrow", "ReconciliationSucceeded", "True"))
+        await eventually(made, "used")
+        await eventually(lambda: says(admin, "narrow", "ReconciliationSucceeded", "True"), "recovers")
         await admin.delete(k.HOSTEDCLUSTERS, "narrow", "clusters")
-        await s.eventually("all is gone", lambda: gone(admin, "narrow"))
+        await eventually(lambda: gone(admin, "narrow"), "all is gone")
     finally:
         await running.stop()

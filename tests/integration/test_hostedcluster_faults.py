@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.integration.test_engine_registry import Registry, start
 from tests.support import management as s
 from tests.support.api_server import ApiServer
+from tests.support.eventually import eventually
+from tests.support.registry import Registry
 
 from hcp.kube import Client, load_config
 from hcp.kube import resources as k
@@ -19,14 +20,6 @@ ADDRESS = "127.0.0.1"
 BETWEEN_WRITES = (1, 2, 3, 5, 8, 13, 21, 34, 45, 55)
 AT_RANDOM = 22
 WORKLOADS = ("Deployment", "StatefulSet")
-
-
-@pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
-    made, running = start(tmp_path_factory.mktemp("registry"), passwords=False)
-    yield made
-    running.kill()
-    running.wait()
 
 
 @pytest.fixture
@@ -85,7 +78,7 @@ async def test_kills_through_create_and_delete_leave_exactly_the_right_objects(
         # The yardstick: one cluster made without any trouble.
         story.begin()
         await s.create(client, "calm", image, registry)
-        await s.eventually("calm is made", lambda: story.complete("clusters-calm"))
+        await eventually(lambda: story.complete("clusters-calm"), "calm is made")
         await asyncio.sleep(2)
         expected = {
             (kind, name.replace(await infra_id(client, "calm"), "INFRA").replace("calm", "NAME"))
@@ -106,7 +99,7 @@ async def test_kills_through_create_and_delete_leave_exactly_the_right_objects(
             await asyncio.sleep(chance.uniform(0.6, 1.6))
             story.kill()
         story.begin()
-        await s.eventually("storm is made", lambda: story.complete("clusters-storm"))
+        await eventually(lambda: story.complete("clusters-storm"), "storm is made")
         await asyncio.sleep(2)
         found = await s.objects(client, "clusters-storm")
         infra = await infra_id(client, "storm")
@@ -125,7 +118,7 @@ async def test_kills_through_create_and_delete_leave_exactly_the_right_objects(
             story.kill()
         story.begin()
         for name in ("calm", "storm"):
-            await s.eventually("all is gone", lambda n=name: absent(client, n))  # type: ignore[misc]
+            await eventually(lambda n=name: absent(client, n), "all is gone")  # type: ignore[misc]
         story.kill()
         assert story.kills >= 30
         left = {o["metadata"]["name"] for o in await client.list(k.SECRETS, "clusters")}
@@ -152,9 +145,9 @@ async def test_the_management_api_server_may_stop_and_come_back(
         async def begun() -> bool:
             return await client.get_or_none(k.NAMESPACES, "clusters-patient") is not None
 
-        await s.eventually("it begins", begun)
+        await eventually(begun, "it begins")
         server.stop_api(kill=True)
         await asyncio.sleep(1)
         server.start_api()
-        await s.eventually("it goes on by itself", lambda: story.complete("clusters-patient"))
+        await eventually(lambda: story.complete("clusters-patient"), "it goes on by itself")
         story.kill()

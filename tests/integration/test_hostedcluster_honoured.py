@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import base64
 import subprocess
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration import hostedcluster_support as s
-from tests.integration.api_server import ApiServer, free_port
-from tests.integration.test_engine_registry import Registry, start
+from tests.support import management as s
+from tests.support.api_server import ApiServer, free_port
+from tests.support.eventually import eventually
+from tests.support.registry import Registry
 
 from hcp import pki
 from hcp.api import names
@@ -23,20 +24,6 @@ from hcp.operator.support import Support
 
 Object = dict[str, Any]
 ETCD = "etcd.example.test:2379"
-
-
-@pytest.fixture(scope="module")
-def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
-    made, running = start(tmp_path_factory.mktemp("registry"), passwords=False)
-    yield made
-    running.kill()
-    running.wait()
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory, bin_dir: Path) -> Iterator[ApiServer]:
-    with s.management_server(tmp_path_factory.mktemp("management"), bin_dir) as made:
-        yield made
 
 
 @pytest.fixture
@@ -144,12 +131,12 @@ async def test_a_control_plane_lives_on_somebody_elses_etcd(
             told = await s.condition(admin, "away", "UnmanagedEtcdAvailable")
             return told.get("reason") == "UnmanagedEtcdMisconfigured" and "does not exist" in told["message"]
 
-        await s.eventually("the missing login is named", misconfigured)
+        await eventually(misconfigured, "the missing login is named")
         assert await admin.get_or_none(k.DEPLOYMENTS, "kube-apiserver", ns) is None
         data = {key: base64.b64encode(value).decode() for key, value in theirs.login.items()}
         metadata = {"name": "login", "namespace": "clusters"}
         await admin.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
-        await s.eventually("the API server is deployed", lambda: made(admin, "away"))
+        await eventually(lambda: made(admin, "away"), "the API server is deployed")
         assert f"--etcd-servers=https://{ETCD}" in await command(admin, "kube-apiserver", ns)
         await hosted.start_api(admin, ns, port, theirs.port)
         secret = await admin.get(k.SECRETS, "away-admin-kubeconfig", "clusters")
@@ -161,9 +148,9 @@ async def test_a_control_plane_lives_on_somebody_elses_etcd(
                 except Exception:
                     return False
 
-            await s.eventually("the hosted API answers", answers)
+            await eventually(answers, "the hosted API answers")
         await s.report_ready(admin, ns)
-        await s.eventually("Available", lambda: says(admin, "away", "Available", "True"))
+        await eventually(lambda: says(admin, "away", "Available", "True"), "Available")
         assert await says(admin, "away", "UnmanagedEtcdAvailable", "True")
         found = await s.objects(admin, ns)
         assert not [key for key in found if key[0] == "StatefulSet" or ("etcd" in key[1] and key[0] == "Service")]
@@ -176,7 +163,7 @@ async def test_a_control_plane_lives_on_somebody_elses_etcd(
     async def gone() -> bool:
         return await admin.get_or_none(k.NAMESPACES, ns) is None
 
-    await s.eventually("all is gone", gone)
+    await eventually(gone, "all is gone")
 
 
 async def test_annotations_reach_the_processes(admin: Client, registry: Registry, tmp_path: Path) -> None:
@@ -190,14 +177,14 @@ async def test_annotations_reach_the_processes(admin: Client, registry: Registry
         kube_apiserver_verbosity_level="5",
         kube_controller_manager_verbosity_level="loud",
     )
-    await s.eventually("the API server is deployed", lambda: made(admin, "noted"))
+    await eventually(lambda: made(admin, "noted"), "the API server is deployed")
 
     async def followed() -> bool:
         live = await admin.get(k.DEPLOYMENTS, "kube-scheduler", ns)
         right = live["spec"]["template"]["spec"]["containers"][0]["image"] == mine
         return right and "--v=5" in await command(admin, "kube-apiserver", ns)
 
-    await s.eventually("they are followed", followed)
+    await eventually(followed, "they are followed")
     assert "--v=1" in await command(admin, "kube-controller-manager", ns)
     told = (await s.condition(admin, "noted", "AllFieldsHonoured"))["message"]
     assert "no component 'unknown'" in told
@@ -213,7 +200,7 @@ async def test_a_release_too_far_away_is_rolled_out_only_by_force(
     near, far = await s.push_release(registry, tmp_path, "1.36.3"), await s.push_release(registry, tmp_path, "1.39.0")
     ns = "clusters-forced"
     await s.create(admin, "forced", near, registry)
-    await s.eventually("the API server is deployed", lambda: made(admin, "forced"))
+    await eventually(lambda: made(admin, "forced"), "the API server is deployed")
     history = [{"state": "Completed", "version": "1.36.3", "image": near, "startedTime": "2026-01-01T00:00:00Z"}]
     history[0] |= {"completionTime": "2026-01-01T00:00:00Z", "verified": False}  # type: ignore[dict-item]
     done = {"controlPlaneVersion": {"desired": {"image": near}, "history": history, "observedGeneration": 1}}
@@ -225,7 +212,7 @@ async def test_a_release_too_far_away_is_rolled_out_only_by_force(
         told = await s.condition(admin, "forced", "Progressing")
         return told.get("reason") == "Blocked" and "leaves out 2 minor" in told["message"]
 
-    await s.eventually("it is held up", blocked)
+    await eventually(blocked, "it is held up")
     assert await command(admin, "kube-apiserver", ns) == before
     await note(admin, "forced", force_upgrade_to=far)
 
@@ -235,5 +222,5 @@ async def test_a_release_too_far_away_is_rolled_out_only_by_force(
             admin, "forced", "ValidReleaseImage", "True"
         )
 
-    await s.eventually("and goes on by force", moved)
+    await eventually(moved, "and goes on by force")
     await admin.delete(k.HOSTEDCLUSTERS, "forced", "clusters")

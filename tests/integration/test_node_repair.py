@@ -12,12 +12,13 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.integration import crds_support
-from tests.integration import hostedcluster_support as s
-from tests.integration import nodepool_support as pools
-from tests.integration.api_server import ApiServer
-from tests.integration.nodepool_support import Object, data, eventually
-from tests.security.managers import COMPONENTS, Managers
+from tests.support import crds as crds_support
+from tests.support import management as s
+from tests.support import node_pools as pools
+from tests.support.api_server import ApiServer
+from tests.support.eventually import eventually
+from tests.support.node_pools import Object, data
+from tests.support.security.managers import COMPONENTS, Managers
 
 from hcp import payload
 from hcp.api import generate, names
@@ -124,7 +125,7 @@ async def test_a_sick_node_is_restarted_then_replaced(admin: Client) -> None:
         found = await admin.list(k.VIRTUALMACHINES, HOSTED)
         return str(found[0]["metadata"]["name"]) if found else None
 
-    name = await eventually(machine_made, 120)
+    name = await eventually(machine_made, seconds=120)
     first = await boot(admin, name)
     for document in await admin.list(k.SECRETS, names.OPERATOR_NAMESPACE, labels=store.LABEL):
         body = {"metadata": {"annotations": {store.ANNOTATION_REACHED: "True"}}}
@@ -134,7 +135,7 @@ async def test_a_sick_node_is_restarted_then_replaced(admin: Client) -> None:
         check = await admin.get(k.MACHINEHEALTHCHECKS, "demo", HOSTED)
         return bool(check["status"].get("currentHealthy") == 1)
 
-    await eventually(watched, 120)
+    await eventually(watched, seconds=120)
     machine = await admin.get(k.MACHINES, name, HOSTED)
 
     # Somebody works on the node: it is left alone, and that is said.
@@ -145,7 +146,7 @@ async def test_a_sick_node_is_restarted_then_replaced(admin: Client) -> None:
         told = await under_repair(admin)
         return told is not None and told["reason"] == "Held" and "cordoned" in told["message"]
 
-    await eventually(spared, 120)
+    await eventually(spared, seconds=120)
     assert (await admin.get(k.VMIS, name, HOSTED))["metadata"]["uid"] == first
 
     # They are done, and it is still sick: restarted, once.
@@ -154,7 +155,7 @@ async def test_a_sick_node_is_restarted_then_replaced(admin: Client) -> None:
     async def ended() -> bool:
         return await admin.get_or_none(k.VMIS, name, HOSTED) is None
 
-    await eventually(ended, 120)
+    await eventually(ended, seconds=120)
 
     async def restarting() -> bool:
         told = await under_repair(admin)
@@ -168,7 +169,7 @@ async def test_a_sick_node_is_restarted_then_replaced(admin: Client) -> None:
         nothing = not await admin.list(k.NODEREPAIRS, HOSTED) and await under_repair(admin) is None
         return nothing and {"RestartingNode", "NodeRecovered"} <= await reasons(admin)
 
-    await eventually(healed, 120)
+    await eventually(healed, seconds=120)
     [same] = await admin.list(k.MACHINES, HOSTED)
     assert same["metadata"]["uid"] == machine["metadata"]["uid"]
     assert (await admin.get(k.VMIS, name, HOSTED))["metadata"]["uid"] == second
@@ -180,5 +181,5 @@ async def test_a_sick_node_is_restarted_then_replaced(admin: Client) -> None:
         left = {one["metadata"]["name"] for one in await admin.list(k.MACHINES, HOSTED)}
         return bool(left) and name not in left and "ReplacingNode" in await reasons(admin)
 
-    await eventually(replaced, 180)
+    await eventually(replaced, seconds=180)
     assert not [one for one in await admin.list(k.NODEREPAIRS, HOSTED) if one["metadata"]["name"] != name]

@@ -8,14 +8,15 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.integration.test_nodepool_reconcile import deployment_of, pool_with
+from tests.support.eventually import eventually
 from tests.support.node_pools import (
     Object,
     clean,
     condition,
-    eventually,
+    deployment_of,
     hosted_cluster,
     node_pool,
+    pool_with,
     prepare,
     running_operator,
 )

@@ -9,13 +9,15 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+from tests.support.eventually import eventually
 from tests.support.node_pools import (
     Object,
     clean,
     condition,
-    eventually,
+    deployment_of,
     hosted_cluster,
     node_pool,
+    pool_with,
     prepare,
     running_operator,
 )
@@ -33,23 +35,6 @@ async def home(client: Client, namespace: str, api_server: Path) -> AsyncIterato
     await hosted_cluster(client, namespace, api_server)
     yield namespace
     await clean(client, namespace)
-
-
-async def deployment_of(client: Client, namespace: str, name: str = "demo") -> Object:
-    async def ask() -> Object:
-        return await client.get(r.MACHINEDEPLOYMENTS, name, f"{namespace}-demo")
-
-    return await eventually(ask)
-
-
-async def pool_with(client: Client, namespace: str, kind: str, status: str, name: str = "demo") -> Object:
-    async def ask() -> Object:
-        pool = await client.get(r.NODEPOOLS, name, namespace)
-        found = next(entry for entry in pool["status"]["conditions"] if entry["type"] == kind)
-        assert found["status"] == status, found
-        return pool
-
-    return await eventually(ask)
 
 
 async def quiet(writes: list[tuple[str, str]]) -> int:

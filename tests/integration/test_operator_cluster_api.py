@@ -7,8 +7,8 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
-from tests.integration.api_server import ApiServer
-from tests.integration.router_support import until
+from tests.support.api_server import ApiServer
+from tests.support.eventually import eventually
 
 from hcp.api.names import CAPI_CORE, CAPI_PROVIDER
 from hcp.kube import Client, load_config
@@ -52,21 +52,21 @@ async def test_what_somebody_changes_or_deletes_comes_back(client: Client, names
     async def both() -> bool:
         return await live(CAPI_CORE) is not None and await live(CAPI_PROVIDER) is not None
 
-    await until(both)
+    await eventually(both)
     await client.patch(k.DEPLOYMENTS, CAPI_CORE, namespace, {"spec": {"replicas": 0}})
 
     async def restored() -> bool:
         found = await live(CAPI_CORE)
         return found is not None and found["spec"]["replicas"] == 1
 
-    await until(restored)
+    await eventually(restored)
     await client.delete(k.DEPLOYMENTS, CAPI_PROVIDER, namespace)
-    await until(both)
+    await eventually(both)
     before, passes = len(writes), RESULTS.value(controller="cluster-api", result="success")
     await client.patch(k.DEPLOYMENTS, CAPI_CORE, namespace, {"metadata": {"annotations": {"seen": "yes"}}})
 
     async def looked() -> bool:
         return RESULTS.value(controller="cluster-api", result="success") > passes
 
-    await until(looked)
+    await eventually(looked)
     assert writes[before:] == [], "a pass that finds everything right writes nothing"

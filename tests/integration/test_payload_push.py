@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.integration.test_engine_registry import Registry, start
+from tests.support.registry import Registry, start
 
 from hcp.errors import HcpError
 from hcp.oci import Reference, RegistryClient

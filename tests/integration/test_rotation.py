@@ -5,27 +5,16 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
-from pathlib import Path
+from collections.abc import Awaitable, Callable
 from typing import Any
 
-import pytest
 from cryptography import x509
-from tests.integration.test_engine_registry import Registry
-from tests.integration.test_hostedcluster import (  # noqa: F401 - fixtures
-    Running,
-    admin,
-    gone,
-    hands,
-    image,
-    operator,
-    registry,
-    says,
-    server,
-)
 from tests.support import management as s
-from tests.support.api_server import ApiServer, free_port
+from tests.support.api_server import ApiServer
+from tests.support.eventually import eventually
+from tests.support.hosted_operator import Running
 from tests.support.hosted_pods import HostedPods
+from tests.support.running_cluster import NAME, NS, kubeconfig
 
 from hcp.api import names
 from hcp.controlplane import certs, rotation
@@ -33,33 +22,7 @@ from hcp.kube import Client, found_config
 from hcp.kube import resources as k
 from hcp.kube.errors import ApiError, Unauthorized, Unreachable
 
-NAME = "keys"
-NS = f"clusters-{NAME}"
 Object = dict[str, Any]
-
-
-@pytest.fixture
-async def pods(
-    admin: Client,  # noqa: F811
-    operator: Callable[[], Running],  # noqa: F811
-    image: str,  # noqa: F811
-    registry: Registry,  # noqa: F811
-    tmp_path: Path,
-    bin_dir: Path,
-) -> AsyncIterator[HostedPods]:
-    port = free_port()
-    made = HostedPods(tmp_path, bin_dir, admin, NS, port)
-    operator()
-    await s.eventually("the cluster of the test before is gone", lambda: gone(admin, NAME))
-    networking = {"networkType": "Other", "serviceNetwork": [{"cidr": "172.31.0.0/16"}], "apiServer": {"port": port}}
-    await s.create(admin, NAME, image, registry, networking=networking)
-    await made.begin()
-    try:
-        await s.eventually("Available", lambda: says(admin, NAME, "Available", "True"), hands(admin, NS))
-        yield made
-    finally:
-        await made.end()
-        await admin.delete(k.HOSTEDCLUSTERS, NAME, "clusters")
 
 
 async def annotate(client: Client, **values: str) -> None:
@@ -71,11 +34,6 @@ async def annotate(client: Client, **values: str) -> None:
     }
     body = {"metadata": {"annotations": {keys[key]: value for key, value in values.items()}}}
     await client.patch(k.HOSTEDCLUSTERS, NAME, "clusters", body)
-
-
-async def kubeconfig(client: Client) -> bytes:
-    found = await client.get(k.SECRETS, f"{NAME}-admin-kubeconfig", "clusters")
-    return base64.b64decode(found["data"]["kubeconfig"])
 
 
 async def authority(client: Client, name: str) -> rotation.Authority:
@@ -97,8 +55,8 @@ async def stage(
 ) -> None:
     """Wait; when it never comes, tell how far it was."""
     try:
-        await s.eventually(what, check, between)
-    except TimeoutError:
+        await eventually(check, what, between)
+    except AssertionError:
         live = await client.get(k.HOSTEDCLUSTERS, NAME, "clusters")
         raise AssertionError((what, [c for c in live["status"]["conditions"] if c["status"] != "True"])) from None
 
@@ -149,7 +107,7 @@ async def works(config: bytes) -> bool:
 
 
 async def test_every_authority_is_replaced_and_no_caller_is_refused(
-    admin: Client,  # noqa: F811
+    admin: Client,
     pods: HostedPods,
 ) -> None:
     chosen = [name for name in certs.AUTHORITIES if name != rotation.KUBELETS]
@@ -202,7 +160,7 @@ async def test_every_authority_is_replaced_and_no_caller_is_refused(
 
 
 async def test_a_revoked_kubeconfig_opens_nothing_and_the_cluster_stays_available(
-    admin: Client,  # noqa: F811
+    admin: Client,
     pods: HostedPods,
 ) -> None:
     stolen = await kubeconfig(admin)
@@ -222,10 +180,10 @@ async def test_a_revoked_kubeconfig_opens_nothing_and_the_cluster_stays_availabl
 
 
 async def test_an_operator_that_dies_in_between_goes_on_where_it_was(
-    admin: Client,  # noqa: F811
+    admin: Client,
     pods: HostedPods,
-    operator: Callable[[], Running],  # noqa: F811
-    server: ApiServer,  # noqa: F811
+    operator: Callable[[], Running],
+    server: ApiServer,
 ) -> None:
     running = Running.latest
     await running.stop()

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from tests.support import crds as support
 from tests.support.api_server import free_port
-from tests.support.router import DOMAIN, World, haproxy_binary, running_world, until
+from tests.support.eventually import eventually
+from tests.support.router import DOMAIN, World, haproxy_binary, running_world
 
 from hcp.errors import HcpError
 from hcp.kube import Client
@@ -70,7 +71,7 @@ async def test_connections_are_spread_over_all_pods(world: World) -> None:
         seen.add(await world.greeting("api.example.com"))
         return {"one", "two"} <= seen
 
-    await until(both)
+    await eventually(both)
 
 
 async def test_a_dead_pod_that_is_still_listed_costs_no_connection(world: World) -> None:
@@ -83,7 +84,7 @@ async def test_a_dead_pod_that_is_still_listed_costs_no_connection(world: World)
         seen.add(await world.greeting("api.example.com"))
         return {"dead", "alive"} <= seen
 
-    await until(both)
+    await eventually(both)
     dead.server.close()
     assert {await world.greeting("api.example.com") for _ in range(20)} == {"alive"}
 
@@ -116,7 +117,7 @@ async def test_the_second_claimant_is_refused_and_follows_later(world: World) ->
     async def takes_over() -> bool:
         return bool((await world.admitted("api", ns))["status"] == "True")
 
-    await until(takes_over)
+    await eventually(takes_over)
 
 
 async def test_plain_http_by_host_and_longest_path(world: World) -> None:
@@ -131,7 +132,7 @@ async def test_plain_http_by_host_and_longest_path(world: World) -> None:
             2
         ] == "api"
 
-    await until(both)
+    await eventually(both)
     assert (await world.http("unknown.example.com"))[0] == 503
     assert (await world.http("anything", "/_router/healthz"))[0] == 200
 
@@ -145,7 +146,7 @@ async def test_insecure_redirect(world: World) -> None:
         status, head, _ = await world.http("api.example.com", "/x")
         return status == 302 and "location: https://api.example.com" in head.lower()
 
-    await until(redirected)
+    await eventually(redirected)
 
 
 async def test_haproxy_is_started_again_with_the_newest_tables(world: World) -> None:
@@ -160,7 +161,7 @@ async def test_haproxy_is_started_again_with_the_newest_tables(world: World) -> 
     async def again() -> bool:
         return world.process.pid not in (None, pid)
 
-    await until(again)
+    await eventually(again)
     await world.reaches("api.example.com", "one")
 
 

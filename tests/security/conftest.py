@@ -6,14 +6,11 @@ from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
-from tests.api_fixtures import api_server, bin_dir, client, local_server, namespace, own_server, shared_server
 from tests.support import management as s
 from tests.support.api_server import ApiServer
 from tests.support.security.attacker import Attacker, enter
 
 from hcp.kube import Client, load_config
-
-__all__ = ["api_server", "bin_dir", "client", "local_server", "namespace", "own_server", "shared_server"]
 
 _prepared: set[str] = set()
 

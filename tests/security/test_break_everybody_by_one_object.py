@@ -10,6 +10,7 @@ import pytest
 from tests.support import management as s
 from tests.support.api_server import ApiServer
 from tests.support.crds import changed, rendered_cluster, rendered_pool
+from tests.support.eventually import eventually
 from tests.support.security.attacker import Attacker
 
 from hcp.kube import Client
@@ -92,12 +93,12 @@ async def test_depth_without_an_end_hurts_only_its_owner(
     operator = s.OperatorProcess(management)
     try:
         await attacker.cluster("first")
-        await s.eventually("a good cluster is acted on", lambda: acted_on("first"))
+        await eventually(lambda: acted_on("first"), "a good cluster is acted on")
         await attack("while")
         await attacker.cluster("second")
-        await s.eventually("another good cluster is acted on", lambda: acted_on("second"))
+        await eventually(lambda: acted_on("second"), "another good cluster is acted on")
         for name in (f"{prefix}-{name}" for prefix in ("before", "while") for name in levels):
-            await s.eventually("its owner is told", functools.partial(told, name))
+            await eventually(functools.partial(told, name), "its owner is told")
         assert not operator.ended
         assert "Traceback" not in management.log("operator")
     finally:

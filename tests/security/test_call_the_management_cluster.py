@@ -9,7 +9,7 @@ import ipaddress
 from typing import Any
 
 from tests.support import management as s
-from tests.support.node_pools import eventually
+from tests.support.eventually import eventually
 from tests.support.security.attacker import Attacker
 
 from hcp.kube import Client

@@ -10,20 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.test_engine_registry import Registry
-from tests.integration.test_hostedcluster import (  # noqa: F401 - fixtures
-    Running,
-    admin,
-    hands,
-    image,
-    operator,
-    registry,
-    says,
-    server,
-)
 from tests.support import management as s
-from tests.support.api_server import free_port
+from tests.support.api_server import ApiServer, free_port
+from tests.support.eventually import eventually
+from tests.support.hosted_operator import Running, hands, in_process, says
 from tests.support.hosted_pods import HostedPods
+from tests.support.registry import Registry
 
 from hcp.hostedcluster import etcd_care
 from hcp.kube import Client, found_config
@@ -44,11 +36,20 @@ def large(name: str, mark: int) -> dict[str, Any]:
 
 
 @pytest.fixture
+async def operator(
+    management: ApiServer, admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Callable[[], Running]]:
+    """The operator inside the test, because the test changes how often it looks."""
+    async with in_process(management, monkeypatch) as begin:
+        yield begin
+
+
+@pytest.fixture
 async def guest(
-    admin: Client,  # noqa: F811
-    operator: Callable[[], Running],  # noqa: F811
-    image: str,  # noqa: F811
-    registry: Registry,  # noqa: F811
+    admin: Client,
+    operator: Callable[[], Running],
+    image: str,
+    registry: Registry,
     tmp_path: Path,
     bin_dir: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -67,7 +68,7 @@ async def guest(
     await s.create(admin, NAME, image, registry, networking=networking, etcd=etcd)
     await pods.begin()
     try:
-        await s.eventually("Available", lambda: says(admin, NAME, "Available", "True"), hands(admin, NS))
+        await eventually(lambda: says(admin, NAME, "Available", "True"), "Available", hands(admin, NS))
         secret = await admin.get(k.SECRETS, f"{NAME}-admin-kubeconfig", "clusters")
         config = found_config.load(base64.b64decode(secret["data"]["kubeconfig"]))
         async with Client(config) as client:
@@ -81,13 +82,13 @@ async def told(client: Client, reason: str) -> bool:
     return any(e["reason"] == reason for e in await client.list(k.EVENTS, "clusters"))
 
 
-async def test_a_full_etcd_is_noticed_said_and_healed(admin: Client, guest: Client) -> None:  # noqa: F811
+async def test_a_full_etcd_is_noticed_said_and_healed(admin: Client, guest: Client) -> None:
     # History alone fills it: compaction is enough.
     with pytest.raises(ApiError, match="database space exceeded"):
         for mark in range(200):
             await guest.apply(large("same", mark))
-    await s.eventually("the alarm is told", lambda: told(admin, "EtcdNoSpace"))
-    await s.eventually("it is healed", lambda: told(admin, "EtcdHealed"))
+    await eventually(lambda: told(admin, "EtcdNoSpace"), "the alarm is told")
+    await eventually(lambda: told(admin, "EtcdHealed"), "it is healed")
 
     async def writable() -> bool:
         try:
@@ -96,8 +97,8 @@ async def test_a_full_etcd_is_noticed_said_and_healed(admin: Client, guest: Clie
             return False
         return True
 
-    await s.eventually("writes work again", writable)
-    await s.eventually("said", lambda: says(admin, NAME, "EtcdAvailable", "True"))
+    await eventually(writable, "writes work again")
+    await eventually(lambda: says(admin, NAME, "EtcdAvailable", "True"), "said")
 
     # Live data fills it: only its owner can help, and is told so. Nobody else's cluster is touched by it.
     made: list[str] = []
@@ -112,10 +113,10 @@ async def test_a_full_etcd_is_noticed_said_and_healed(admin: Client, guest: Clie
         found = await s.condition(admin, NAME, "EtcdAvailable")
         return found.get("reason") == "EtcdNoSpace" and "delete objects" in found["message"]
 
-    await s.eventually("the owner is told", asks_for_deletion, write_on)
-    await s.eventually("not available either", lambda: says(admin, NAME, "Available", "False"))
+    await eventually(asks_for_deletion, "the owner is told", write_on)
+    await eventually(lambda: says(admin, NAME, "Available", "False"), "not available either")
     for name in made:
         await guest.delete(k.CONFIGMAPS, name, "default")
-    await s.eventually("healed after the deletion", lambda: says(admin, NAME, "EtcdAvailable", "True"))
-    await s.eventually("writes work again", writable)
-    await s.eventually("available again", lambda: says(admin, NAME, "Available", "True"))
+    await eventually(lambda: says(admin, NAME, "EtcdAvailable", "True"), "healed after the deletion")
+    await eventually(writable, "writes work again")
+    await eventually(lambda: says(admin, NAME, "Available", "True"), "available again")

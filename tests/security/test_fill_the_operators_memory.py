@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.support.router import until
+from tests.support.eventually import eventually
 
 from hcp.kube import Client
 from hcp.kube import resources as k
@@ -67,7 +67,7 @@ async def test_of_the_guests_objects_only_what_is_used_is_kept(
         async def gone() -> bool:
             return session.services.get("balancer", namespace) is None
 
-        await until(gone)
+        await eventually(gone)
     finally:
         await session.stop()
 
@@ -89,7 +89,7 @@ async def test_there_is_an_end_to_what_is_followed(client: Client, namespace: st
         async def followed() -> bool:
             return ((informer.get("c-000", namespace) or {}).get("data") or {}).get("a") == "b"
 
-        await until(followed)
+        await eventually(followed)
         assert len(informer.list()) == 30
     finally:
         await informer.stop()

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from tests.support import management as s
 from tests.support.api_server import ApiServer
+from tests.support.eventually import eventually
 from tests.support.security import bad_objects
 from tests.support.security.attacker import Attacker, enter
 
@@ -99,7 +100,7 @@ async def _edit(victim: Attacker, number: int) -> float:
         condition = await victim.condition("good", "AllFieldsHonoured")
         return int(condition.get("observedGeneration") or 0) >= int(generation)
 
-    await s.eventually("a good cluster's edit is acted on", seen)
+    await eventually(seen, "a good cluster's edit is acted on")
     return round(time.monotonic() - began, 1)
 
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 from tests.support import crds as crds_support
-from tests.support import management as s
 from tests.support.api_server import ApiServer, account_token
+from tests.support.eventually import eventually
 from tests.support.security.attacker import Attacker
 
 from hcp.api import names
@@ -57,7 +57,7 @@ async def guarded(management: ApiServer, admin: Client, attacker: Attacker) -> A
     async def refused() -> bool:
         return not await accepted(attacker.client, probe)
 
-    await s.eventually("the policies are in force", refused)
+    await eventually(refused, "the policies are in force")
     return attacker
 
 
@@ -140,7 +140,7 @@ async def test_who_has_the_right_may_and_only_what_it_names(guarded: Attacker, a
             "subjects": [account("team", ns)],
         }
     )
-    await s.eventually("the right counts", lambda: accepted(team, asked("images", ns, ASKED["images"])))
+    await eventually(lambda: accepted(team, asked("images", ns, ASKED["images"])), "the right counts")
     with pytest.raises(Forbidden):
         await team.create(asked("security", ns, ASKED["pod-security"]))
 
@@ -154,7 +154,7 @@ async def test_what_the_administrator_allows_at_install_everybody_may(
     role = await admin.get(k.CLUSTERROLES, privileges.ALLOWED)
     assert [rule["resourceNames"] for rule in role["rules"]] == [["priority-classes"]]
     wanted = asked("allowed", ns, ASKED["priority-classes"])
-    await s.eventually("what is allowed is taken", lambda: accepted(team, wanted))
+    await eventually(lambda: accepted(team, wanted), "what is allowed is taken")
     with pytest.raises(Forbidden):
         await team.create(asked("other", ns, ASKED["images"]), dry_run=True)
     install(management, "--allow-privileges=")

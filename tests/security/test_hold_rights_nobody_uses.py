@@ -15,12 +15,13 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.integration.test_engine_registry import start as start_registry
-from tests.integration.test_nodepool_cloud import instance, launcher, machine, run_launcher
 from tests.support import crds as crds_support
 from tests.support import management as s
 from tests.support import node_pools as pools
 from tests.support.api_server import ApiServer, account_token
+from tests.support.eventually import eventually
+from tests.support.machines import instance, launcher, machine, run_launcher
+from tests.support.registry import start as start_registry
 from tests.support.security import audit
 from tests.support.security.managers import USER
 
@@ -119,19 +120,19 @@ async def a_cluster_comes_and_goes(server: ApiServer, directory: Path) -> None:
                 async def address() -> None:
                     await s.give_address(admin, ns, "127.0.0.1")
 
-                await s.eventually("it is made", lambda: _there(admin, k.DEPLOYMENTS, "kube-apiserver", ns), address)
-                await s.eventually("Cluster API knows it", lambda: _some(admin, k.CAPI_CLUSTERS, ns))
+                await eventually(lambda: _there(admin, k.DEPLOYMENTS, "kube-apiserver", ns), "it is made", address)
+                await eventually(lambda: _some(admin, k.CAPI_CLUSTERS, ns), "Cluster API knows it")
                 await s.report_ready(admin, ns)
                 pod = {"name": "left", "namespace": ns, "labels": {LABEL_COMPONENT: "etcd"}}
                 spec = {"containers": [{"name": "x", "image": "x"}], "nodeName": "none"}
                 await admin.create({"apiVersion": "v1", "kind": "Pod", "metadata": pod, "spec": spec})
                 pool = pools.node_pool("clusters")
                 await admin.create(pool)
-                await s.eventually("its pool is looked at", lambda: _judged(admin))
+                await eventually(lambda: _judged(admin), "its pool is looked at")
                 await admin.patch(k.HOSTEDCLUSTERS, "demo", "clusters", {"spec": {"pausedUntil": "true"}})
-                await s.eventually("it rests", lambda: _paused(admin, ns))
+                await eventually(lambda: _paused(admin, ns), "it rests")
                 await admin.delete(k.HOSTEDCLUSTERS, "demo", "clusters")
-                await s.eventually("it is gone", lambda: _gone(admin, ns), lambda: _end_pods(admin, ns))
+                await eventually(lambda: _gone(admin, ns), "it is gone", lambda: _end_pods(admin, ns))
     finally:
         process.kill()
         process.wait()
@@ -157,10 +158,10 @@ async def a_pool_comes_and_goes(server: ApiServer) -> None:
             await admin.create(
                 crds_support.changed(pools.node_pool(home, "gpus"), "spec.platform.kubevirt.hostDevices", device)
             )
-            await s.eventually("a disk image", lambda: _some(admin, k.DATAVOLUMES, hosted))
-            await s.eventually("machines", lambda: _there(admin, k.MACHINEDEPLOYMENTS, "demo", hosted))
+            await eventually(lambda: _some(admin, k.DATAVOLUMES, hosted), "a disk image")
+            await eventually(lambda: _there(admin, k.MACHINEDEPLOYMENTS, "demo", hosted), "machines")
             await _reached(admin)
-            await s.eventually("a health check", lambda: _there(admin, k.MACHINEHEALTHCHECKS, "demo", hosted))
+            await eventually(lambda: _there(admin, k.MACHINEHEALTHCHECKS, "demo", hosted), "a health check")
             await admin.create(machine(home))
             metadata: Object = {"name": f"vm-{home}", "namespace": hosted, "finalizers": ["example.com/held"]}
             group = "infrastructure.cluster.x-k8s.io/v1alpha1"
@@ -175,10 +176,10 @@ async def a_pool_comes_and_goes(server: ApiServer) -> None:
             web = {"name": "web", "namespace": home}
             spec = {"type": "LoadBalancer", "selector": {"app": "web"}, "ports": ports}
             await admin.create({"apiVersion": "v1", "kind": "Service", "metadata": web, "spec": spec})
-            await s.eventually("a load balancer", lambda: _some(admin, k.ENDPOINTSLICES, hosted))
+            await eventually(lambda: _some(admin, k.ENDPOINTSLICES, hosted), "a load balancer")
             await _stray(admin, hosted)
             await admin.delete(k.SERVICES, "web", home)
-            await s.eventually("which goes", lambda: _none(admin, k.ENDPOINTSLICES, hosted))
+            await eventually(lambda: _none(admin, k.ENDPOINTSLICES, hosted), "which goes")
             await _sick(admin, hosted, f"vm-{home}")
             # Another disk: a new template, and the old one is not needed any more.
             before = await _templates(admin, hosted)
@@ -191,9 +192,9 @@ async def a_pool_comes_and_goes(server: ApiServer) -> None:
                 left = await _templates(admin, hosted)
                 return bool(left) and not left & before
 
-            await s.eventually("the template is replaced", replaced)
-            await s.eventually("no health check", lambda: _none(admin, k.MACHINEHEALTHCHECKS, hosted))
-            await s.eventually("nor repairs", lambda: _none(admin, k.NODEREPAIRS, hosted))
+            await eventually(replaced, "the template is replaced")
+            await eventually(lambda: _none(admin, k.MACHINEHEALTHCHECKS, hosted), "no health check")
+            await eventually(lambda: _none(admin, k.NODEREPAIRS, hosted), "nor repairs")
             labels = {names.LABEL_NODEPOOL_NAME: "demo", names.LABEL_INFRA_ID: "demo-abcde"}
             metadata = {"name": f"vm-{home}", "namespace": hosted, "labels": labels}
             await admin.create({"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": metadata})
@@ -202,7 +203,7 @@ async def a_pool_comes_and_goes(server: ApiServer) -> None:
             await admin.create({"apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineSet", "metadata": metadata})
             for name in ("demo", "kept", "gpus"):
                 await admin.delete(k.NODEPOOLS, name, home)
-            await s.eventually("the pools are gone", lambda: _none(admin, k.NODEPOOLS, home))
+            await eventually(lambda: _none(admin, k.NODEPOOLS, home), "the pools are gone")
 
 
 async def test_every_right_of_the_operator_is_used(tmp_path: Path, bin_dir: Path) -> None:
@@ -242,7 +243,7 @@ async def _stray(client: Client, ns: str) -> None:
     async def gone() -> bool:
         return await client.get_or_none(k.ENDPOINTSLICES, "stray", ns) is None
 
-    await s.eventually("it is taken away", gone)
+    await eventually(gone, "it is taken away")
 
 
 async def _sick(client: Client, ns: str, name: str) -> None:
@@ -254,7 +255,7 @@ async def _sick(client: Client, ns: str, name: str) -> None:
     marks = {names.ANNOTATION_NODEPOOL: live["metadata"]["annotations"][names.ANNOTATION_NODEPOOL]}
     metadata = {"name": name, "namespace": ns, "ownerReferences": [owner], "annotations": marks}
     await client.create({"apiVersion": names.API_VERSION, "kind": "NodeRepair", "metadata": metadata, "spec": {}})
-    await s.eventually("its VM is restarted", lambda: _none(client, k.VMIS, ns))
+    await eventually(lambda: _none(client, k.VMIS, ns), "its VM is restarted")
 
 
 async def _templates(client: Client, ns: str) -> set[str]:

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 from tests.support import management as s
 from tests.support.crds import install
+from tests.support.eventually import eventually
 from tests.support.security.attacker import Attacker
 
 from hcp import pki
@@ -44,7 +45,7 @@ async def held(admin: Client, hosted: str) -> None:
     async def made() -> bool:
         return bool(await admin.list(k.CAPI_CLUSTERS, hosted) and await admin.list(k.KUBEVIRTCLUSTERS, hosted))
 
-    await s.eventually("Cluster API has its objects", made)
+    await eventually(made, "Cluster API has its objects")
     for resource in (k.CAPI_CLUSTERS, k.KUBEVIRTCLUSTERS):
         for item in await admin.list(resource, hosted):
             await admin.patch(resource, item["metadata"]["name"], hosted, HELD)
@@ -61,7 +62,7 @@ async def test_without_an_infra_cluster_deletion_ends(
     async def copied() -> bool:
         return await admin.get_or_none(k.SECRETS, names.INFRA_CREDENTIALS, attacker.hosted("away")) is not None
 
-    await s.eventually("the good kubeconfig is in use", copied)
+    await eventually(copied, "the good kubeconfig is in use")
     for name in ("refused", "away"):
         await attacker.client.delete(k.HOSTEDCLUSTERS, name, attacker.namespace)
 
@@ -75,17 +76,17 @@ async def test_without_an_infra_cluster_deletion_ends(
         return [e["message"] for e in mine if e["reason"] == "CloudResourcesDeletionTimedOut"]
 
     # Nobody ever had a kubeconfig that could be used: there is nothing to wait for.
-    await s.eventually("the refused one is gone", lambda: gone("refused"))
+    await eventually(lambda: gone("refused"), "the refused one is gone")
 
     # One that does not answer is waited for, and the owner reads how to end that.
     async def told() -> bool:
         message = str((await attacker.condition("away", "HostedClusterDestroyed")).get("message"))
         return "127.0.0.1:1" in message and names.ANNOTATION_SKIP_INFRA_CLEANUP in message
 
-    await s.eventually("its owner is told", told)
+    await eventually(told, "its owner is told")
     body = {"metadata": {"annotations": {names.ANNOTATION_SKIP_INFRA_CLEANUP: "true"}}}
     await attacker.client.patch(k.HOSTEDCLUSTERS, "away", attacker.namespace, body)
-    await s.eventually("the one that is away is gone", lambda: gone("away"))
+    await eventually(lambda: gone("away"), "the one that is away is gone")
     for name in ("refused", "away"):
         assert any("Not cleaned up" in message and "vms" in message for message in await events(name)), name
 
@@ -106,10 +107,10 @@ async def test_a_name_that_fits_no_label_does_not_hold_deletion_up(
     async def told() -> bool:
         return "infraID" in str((await attacker.condition("long", "ValidConfiguration")).get("message"))
 
-    await s.eventually("its owner is told", told)
+    await eventually(told, "its owner is told")
     await attacker.client.delete(k.HOSTEDCLUSTERS, "long", attacker.namespace)
 
     async def gone() -> bool:
         return await attacker.client.get_or_none(k.HOSTEDCLUSTERS, "long", attacker.namespace) is None
 
-    await s.eventually("it is gone", gone)
+    await eventually(gone, "it is gone")

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.support import management as s
-from tests.support.node_pools import eventually
+from tests.support.eventually import eventually
 from tests.support.security.attacker import Attacker
 
 from hcp.kube import Client

@@ -9,15 +9,8 @@ from typing import Any
 
 import pytest
 from tests.support.api_server import ApiServer
-from tests.support.node_pools import (
-    clean,
-    condition,
-    eventually,
-    hosted_cluster,
-    node_pool,
-    prepare,
-    running_operator,
-)
+from tests.support.eventually import eventually
+from tests.support.node_pools import clean, condition, hosted_cluster, node_pool, prepare, running_operator
 from tests.support.security.attacker import Attacker, enter
 
 from hcp.api.names import ANNOTATION_VM_JSON_PATCH, LABEL_INFRA_ID, LABEL_NODEPOOL_NAME

@@ -6,9 +6,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.integration.test_nodepool_cloud import instance, launcher, machine, run_launcher
 from tests.support import node_pools as support
-from tests.support.node_pools import Object, eventually, running_operator
+from tests.support.eventually import eventually
+from tests.support.machines import instance, launcher, machine, run_launcher
+from tests.support.node_pools import Object, running_operator
 
 from hcp.kube import Client
 from hcp.kube import resources as r

@@ -6,6 +6,7 @@ import base64
 import json
 
 from tests.support import management as s
+from tests.support.eventually import eventually
 from tests.support.security.attacker import Attacker
 
 from hcp.controlplane import certs
@@ -57,7 +58,7 @@ async def test_a_name_of_ours_leads_nowhere(admin: Client, attacker: Attacker, o
             found = {item["metadata"]["name"] for item in await admin.list(k.SECRETS, hosted)}
             return "kas-secret-encryption-config" in found and set(OURS[:3]) <= found
 
-        await s.eventually(f"{hosted} has its keys", made)
+        await eventually(made, f"{hosted} has its keys")
         for item in await admin.list(k.SECRETS, hosted):
             data = {key: base64.b64decode(value) for key, value in item["data"].items()}
             if item["metadata"]["name"] in OURS:

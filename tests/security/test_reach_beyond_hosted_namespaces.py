@@ -18,6 +18,7 @@ import yaml
 from tests.support import crds as crds_support
 from tests.support import management as s
 from tests.support.api_server import ApiServer
+from tests.support.eventually import eventually
 from tests.support.security import audit
 from tests.support.security.managers import COMPONENTS, USER, Managers, as_account
 
@@ -196,7 +197,7 @@ async def test_the_managers_do_their_work_with_these_rights_and_use_them_all(
             assert managers.running(), managers.log(names.CAPI_CORE)[-2000:] + managers.log(names.CAPI_PROVIDER)[-2000:]
             return bool(await admin.list(k.VIRTUALMACHINES, HOSTED))
 
-        await s.eventually("the provider makes a machine", made)
+        await eventually(made, "the provider makes a machine")
         [vm] = await admin.list(k.VIRTUALMACHINES, HOSTED)
         name = vm["metadata"]["name"]
         await boot(admin, name)
@@ -205,19 +206,19 @@ async def test_the_managers_do_their_work_with_these_rights_and_use_them_all(
             [found] = await admin.list(k.MACHINES, HOSTED)
             return (found.get("status") or {}).get("phase") == "Running"
 
-        await s.eventually("the machine is a node", joined)
+        await eventually(joined, "the machine is a node")
         await report(admin, name, ready=False)
 
         async def sick() -> bool:
             return await admin.get_or_none(k.NODEREPAIRS, name, HOSTED) is not None
 
-        await s.eventually("the health check asks for a repair", sick)
+        await eventually(sick, "the health check asks for a repair")
         await report(admin, name, ready=True)
 
         async def well() -> bool:
             return not await sick()
 
-        await s.eventually("and takes it back", well)
+        await eventually(well, "and takes it back")
         await admin.apply(secret("user-data", HOSTED, value='{"new": true}'))
         await nudge(admin, name)
         copied = base64.b64encode(b'{"new": true}').decode()
@@ -226,7 +227,7 @@ async def test_the_managers_do_their_work_with_these_rights_and_use_them_all(
             copies = [one for one in await admin.list(k.SECRETS, HOSTED) if one["metadata"]["name"] != "user-data"]
             return any(copied in (one.get("data") or {}).values() for one in copies)
 
-        await s.eventually("its user data is renewed", renewed)
+        await eventually(renewed, "its user data is renewed")
         body = {"status": {"evacuationNodeName": "infra-1"}}
         await admin.patch(k.VMIS, name, HOSTED, body, subresource="status")
         await nudge(admin, name)
@@ -234,20 +235,20 @@ async def test_the_managers_do_their_work_with_these_rights_and_use_them_all(
         async def moved() -> bool:
             return await admin.get_or_none(k.VMIS, name, HOSTED) is None
 
-        await s.eventually("its node is drained and it leaves an infra node that is drained", moved)
+        await eventually(moved, "its node is drained and it leaves an infra node that is drained")
         await admin.delete(k.MACHINEDEPLOYMENTS, "workers", HOSTED, propagation="Background")
 
         async def gone() -> bool:
             left = await admin.list(k.MACHINES, HOSTED), await admin.list(k.VIRTUALMACHINES, HOSTED)
             return left == ([], [])
 
-        await s.eventually("and goes again", gone)
+        await eventually(gone, "and goes again")
         await admin.delete(k.CAPI_CLUSTERS, ID, HOSTED)
 
         async def cluster_gone() -> bool:
             return await admin.get_or_none(k.CAPI_CLUSTERS, ID, HOSTED) is None
 
-        await s.eventually("with its cluster", cluster_gone)
+        await eventually(cluster_gone, "with its cluster")
     finally:
         managers.stop()
     requests = list(audit.read(management.directory))

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.integration.test_engine_registry import Registry, closed_registry
 from tests.support import management as s
+from tests.support.registry import Registry
 from tests.support.router import own_address
 from tests.support.security.attacker import Attacker
 from tests.support.security.hostile_registry import Hostile, hostile
@@ -19,7 +19,6 @@ from hcp.oci import Mirror, RegistryClient
 from hcp.oci.border import Border
 from hcp.oci.errors import ImageError, RegistryRefused, RegistryUnreachable, UnknownImage
 
-__all__ = ["closed_registry"]
 MANIFEST = "/v2/a/b/manifests/t"
 LOGIN = {"username": "team", "password": "of-the-team"}
 GUARDED = Border(guarded=True)

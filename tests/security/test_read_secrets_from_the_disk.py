@@ -7,7 +7,7 @@ import secrets
 from pathlib import Path
 
 from tests.support.api_server import LocalServer
-from tests.support.management import eventually
+from tests.support.eventually import eventually
 
 from hcp.kube import Client, load_config
 from hcp.kube.resources import CONFIGMAPS, SECRETS
@@ -38,7 +38,7 @@ async def test_a_copy_of_the_disk_gives_no_secret_away_and_reading_one_leaves_a_
             return _on_disk(root / "data", open_text)
 
         # That what is not secret can be found shows that the search would find the rest.
-        await eventually("the database is on the disk", written)
+        await eventually(written, "the database is on the disk")
         assert not _on_disk(root / "data", hidden)
         key = root / "etc" / "encryption.json"
         assert key.stat().st_mode & 0o077 == 0
@@ -51,7 +51,7 @@ async def test_a_copy_of_the_disk_gives_no_secret_away_and_reading_one_leaves_a_
         async def traced() -> bool:
             return {verb for verb, _ in trace()} >= {"create", "get"}
 
-        await eventually("it is in the log", traced)
+        await eventually(traced, "it is in the log")
         assert {level for _, level in trace()} == {"Metadata"}
         assert not _on_disk(root / "logs", hidden)
         # Ordinary reading leaves none: the log stays small.

@@ -15,6 +15,7 @@ import yaml
 from tests.support import management as s
 from tests.support.api_server import ApiServer
 from tests.support.cli_runner import Runner
+from tests.support.eventually import eventually
 from tests.support.security.attacker import Attacker
 from tests.support.security.listener import Listener, listening
 
@@ -144,7 +145,7 @@ async def told(attacker: Attacker, name: str, status: str) -> Object:
         found = await attacker.condition(name, "PlatformCredentialsFound")
         return found.get("status") == status
 
-    await s.eventually(f"{name}: PlatformCredentialsFound {status}", says)
+    await eventually(says, f"{name}: PlatformCredentialsFound {status}")
     return found
 
 
@@ -188,7 +189,7 @@ async def test_other_readers_get_a_copy_of_what_was_understood(
     async def copied() -> bool:
         return await admin.get_or_none(k.SECRETS, names.INFRA_CREDENTIALS, hosted) is not None
 
-    await s.eventually("the copy is there", copied)
+    await eventually(copied, "the copy is there")
     live = await admin.get(k.SECRETS, names.INFRA_CREDENTIALS, hosted)
     data = {key: base64.b64decode(value).decode() for key, value in live["data"].items()}
     assert data.keys() == {"kubeconfig", "namespace"}
@@ -199,7 +200,7 @@ async def test_other_readers_get_a_copy_of_what_was_understood(
     async def handed_over() -> bool:
         return bool(await admin.list(k.KUBEVIRTCLUSTERS, hosted))
 
-    await s.eventually("Cluster API has its objects", handed_over)
+    await eventually(handed_over, "Cluster API has its objects")
     reference = (await admin.list(k.KUBEVIRTCLUSTERS, hosted))[0]["spec"]["infraClusterSecretRef"]
     assert (reference["name"], reference["namespace"]) == (names.INFRA_CREDENTIALS, hosted)
 
@@ -219,7 +220,7 @@ async def test_other_readers_get_a_copy_of_what_was_understood(
     async def gone() -> bool:
         return await admin.get_or_none(k.SECRETS, names.INFRA_CREDENTIALS, hosted) is None
 
-    await s.eventually("the bad copy is gone", gone)
+    await eventually(gone, "the bad copy is gone")
     assert not trap.marker.exists()
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
 import copy
-from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -13,6 +11,7 @@ from cryptography import x509
 from tests.support import crds as crds_support
 from tests.support import management as s
 from tests.support.api_server import ApiServer
+from tests.support.eventually import eventually
 from tests.support.security.attacker import Attacker, enter
 
 from hcp.api import generate
@@ -23,13 +22,6 @@ from hcp.kube.errors import Invalid
 
 Object = dict[str, Any]
 NAMESPACE = "hypershift"
-
-
-async def until(check: Callable[[], Awaitable[Any]]) -> Any:
-    async with asyncio.timeout(120):
-        while not (found := await check()):
-            await asyncio.sleep(0.2)
-        return found
 
 
 def services(kind: str, where: Object) -> list[Object]:
@@ -73,9 +65,9 @@ async def good_cluster(admin: Client, team: Attacker, name: str) -> None:
     """A cluster of another team that gets all it needs: its name, its namespace, a good condition."""
     host = f"ignition.{name}.example.com"
     await team.cluster(name, services=published(host))
-    await until(lambda: _has(admin, host))
-    await until(lambda: _said(team, name, "ValidConfiguration", "True"))
-    await until(lambda: admin.get_or_none(k.SERVICES, "kube-apiserver", team.hosted(name)))
+    await eventually(lambda: _has(admin, host))
+    await eventually(lambda: _said(team, name, "ValidConfiguration", "True"))
+    await eventually(lambda: admin.get_or_none(k.SERVICES, "kube-apiserver", team.hosted(name)))
 
 
 async def _has(admin: Client, host: str) -> bool:
@@ -126,12 +118,12 @@ async def test_bad_values_are_said_where_they_are_and_hurt_nobody_else(
         await attacker.client.patch(k.HOSTEDCLUSTERS, huge["metadata"]["name"], attacker.namespace, body)
         await good_cluster(admin, team, "after")
         for name, (_, condition, words) in BAD.items():
-            message = await until(partial(_said, attacker, name, condition, "False"))
+            message = await eventually(partial(_said, attacker, name, condition, "False"))
             assert words in message, (name, message)
         assert "ignition.before.example.com" in await certified(admin)
         # An edit of a good cluster is acted on, with all of them there.
         pause = {"spec": {"pausedUntil": "true"}}
         await team.client.patch(k.HOSTEDCLUSTERS, "before", team.namespace, pause)
-        await until(lambda: _said(team, "before", "ReconciliationActive", "False"))
+        await eventually(lambda: _said(team, "before", "ReconciliationActive", "False"))
     assert "Traceback" not in management.log("operator")
     assert not operator.ended

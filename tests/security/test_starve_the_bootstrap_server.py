@@ -6,11 +6,10 @@ import json
 
 import aiohttp
 import pytest
-from tests.integration.test_ignition_server import Server, server
+from tests.support.bootstrap_server import Server
 
 from hcp.ignition.pointer import authorization
 
-__all__ = ["server"]
 FLOOD = 3_000
 
 
@@ -29,15 +28,15 @@ async def flood(target: Server) -> list[int]:
 
 
 async def test_machines_with_a_good_token_are_served_all_the_same(
-    server: Server,
+    bootstrap_server: Server,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    assert (await server.ask("t1"))[0] == 200
+    assert (await bootstrap_server.ask("t1"))[0] == 200
     capsys.readouterr()
-    answers = await flood(server)
+    answers = await flood(bootstrap_server)
     assert answers.count(503), "the flood was no flood"
     assert 200 not in answers
-    assert [(await server.ask("t1"))[0] for _ in range(10)] == [200] * 10
+    assert [(await bootstrap_server.ask("t1"))[0] for _ in range(10)] == [200] * 10
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines() if '"audit"' in line]
     served = [line for line in lines if line["status"] == 200]
     assert len(served) == 10

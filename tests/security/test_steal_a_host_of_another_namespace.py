@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.router import DOMAIN, World, running_world, until
+from tests.support.eventually import eventually
+from tests.support.router import DOMAIN, World, running_world
 from tests.support.security.route_user import namespace_owner
 
 from hcp.kube import Client
@@ -44,13 +45,13 @@ class Scene:
             found = await self.world.admitted(name, self.team)
             return (found["status"], found.get("reason")) == ("False", reason)
 
-        await until(check)
+        await eventually(check)
 
     async def accepted(self, name: str) -> None:
         async def check() -> bool:
             return bool((await self.world.admitted(name, self.team))["status"] == "True")
 
-        await until(check)
+        await eventually(check)
 
     async def again(self) -> None:
         """A new router that knows nothing but what the API server has."""
@@ -126,7 +127,7 @@ async def test_a_status_that_says_it_was_first_cannot_be_written(scene: Scene) -
             return "only its router writes it" in str(error)
         return False
 
-    await until(refused)
+    await eventually(refused)
     await scene.refused("forged", "HostAlreadyClaimed")
     await scene.again()
     await scene.world.reaches(HOST, "api")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.support import management as s
 from tests.support.api_server import ApiServer
-from tests.support.router import until
+from tests.support.eventually import eventually
 from tests.support.unit import hostedcluster as sample
 
 from hcp.controlplane import quota
@@ -60,7 +60,7 @@ async def test_the_namespace_gives_its_share_and_no_more(admin: Client) -> None:
         live = await admin.get(k.RESOURCEQUOTAS, quota.NAME, namespace)
         return bool((live.get("status") or {}).get("used", {}).get("services.loadbalancers") == "1")
 
-    await until(known)
+    await eventually(known)
     live = await admin.get(k.RESOURCEQUOTAS, quota.NAME, namespace)
     assert live["spec"]["hard"] == {"services.loadbalancers": "20", "persistentvolumeclaims": "5", "pods": "100"}
     for make, most in ((balancer, 19), (claim, 5)):

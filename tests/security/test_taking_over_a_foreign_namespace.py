@@ -9,6 +9,7 @@ import pytest
 from tests.support import crds as crds_support
 from tests.support import management as s
 from tests.support.api_server import ApiServer
+from tests.support.eventually import eventually
 from tests.support.security.attacker import enter
 
 from hcp.api import names
@@ -54,7 +55,7 @@ async def refused(client: Client, namespace: str, name: str) -> str:
     async def told() -> bool:
         return bool(await problem(client, namespace, name))
 
-    await s.eventually("the cluster says what stands in its way", told)
+    await eventually(told, "the cluster says what stands in its way")
     return await problem(client, namespace, name)
 
 
@@ -62,7 +63,7 @@ async def gone(client: Client, namespace: str, name: str) -> None:
     async def is_gone() -> bool:
         return await client.get_or_none(k.HOSTEDCLUSTERS, name, namespace) is None
 
-    await s.eventually("the HostedCluster is gone", is_gone)
+    await eventually(is_gone, "the HostedCluster is gone")
 
 
 async def owned(client: Client, namespace: str, name: str) -> Object:
@@ -72,7 +73,7 @@ async def owned(client: Client, namespace: str, name: str) -> Object:
     async def made() -> bool:
         return await client.get_or_none(k.HOSTEDCONTROLPLANES, name, hosted) is not None
 
-    await s.eventually("the control plane begins", made)
+    await eventually(made, "the control plane begins")
     live = await client.get(k.NAMESPACES, hosted)
     uid = (await client.get(k.HOSTEDCLUSTERS, name, namespace))["metadata"]["uid"]
     assert live["metadata"]["annotations"][names.ANNOTATION_CLUSTER_UID] == uid
@@ -121,7 +122,7 @@ async def test_a_paused_cluster_does_not_touch_it_either(
             found = {c["type"]: c["status"] for c in (live.get("status") or {}).get("conditions") or []}
             return found.get("ReconciliationActive") == "False"
 
-        await s.eventually("the pause is seen", rests)
+        await eventually(rests, "the pause is seen")
         assert await state(admin, "kube-system") == before
         await team.delete(k.HOSTEDCLUSTERS, "system", "kube")
         await gone(team, "kube", "system")
@@ -151,7 +152,7 @@ async def test_another_tenants_control_plane_is_out_of_reach_by_a_clever_name(
         pool["metadata"]["finalizers"] = [names.FINALIZER]
         await team.create(pool)
         await team.delete(k.NODEPOOLS, "workers", "clusters")
-        await s.eventually("the pool is gone", lambda: _has_not(team, k.NODEPOOLS, "workers", "clusters"))
+        await eventually(lambda: _has_not(team, k.NODEPOOLS, "workers", "clusters"), "the pool is gone")
         # The cluster itself, with a pool of the same name.
         await team.create(cluster("clusters", "team-prod"))
         assert "belongs to HostedCluster clusters-team/prod" in await refused(team, "clusters", "team-prod")
@@ -162,12 +163,12 @@ async def test_another_tenants_control_plane_is_out_of_reach_by_a_clever_name(
         await team.create(pool)
         await team.delete(k.HOSTEDCLUSTERS, "team-prod", "clusters")
         await gone(team, "clusters", "team-prod")
-        await s.eventually("the pool is gone", lambda: _has_not(team, k.NODEPOOLS, "workers", "clusters"))
+        await eventually(lambda: _has_not(team, k.NODEPOOLS, "workers", "clusters"), "the pool is gone")
         assert await admin.get(k.MACHINEDEPLOYMENTS, "workers", VICTIM) == machines
         await owned(admin, "clusters-team", "prod")
         await victim.delete(k.HOSTEDCLUSTERS, "prod", "clusters-team")
         await gone(victim, "clusters-team", "prod")
-    await s.eventually("with its own cluster it goes", lambda: _has_not(admin, k.NAMESPACES, VICTIM))
+    await eventually(lambda: _has_not(admin, k.NAMESPACES, VICTIM), "with its own cluster it goes")
 
 
 async def test_the_cluster_goes_on_by_itself_once_the_namespace_is_gone(
@@ -194,7 +195,7 @@ async def test_a_namespace_that_took_the_place_of_the_clusters_own_is_not_delete
             await owned(admin, "swap", "place")
             running.kill()
             await admin.delete(k.NAMESPACES, "swap-place")
-            await s.eventually("it is gone", lambda: _has_not(admin, k.NAMESPACES, "swap-place"))
+            await eventually(lambda: _has_not(admin, k.NAMESPACES, "swap-place"), "it is gone")
             # The namesake even claims the cluster, as one of an earlier HostedCluster would.
             claims = {names.ANNOTATION_CLUSTER: "swap/place", names.ANNOTATION_CLUSTER_UID: "another"}
             labels = {names.LABEL_CONTROL_PLANE_NAMESPACE: "true"}
@@ -240,7 +241,7 @@ async def test_what_an_older_operator_made_is_kept_and_what_it_took_over_is_not(
                 found = await admin.get(k.NAMESPACES, "before-made")
                 return names.ANNOTATION_CLUSTER_UID in found["metadata"]["annotations"]
 
-            await s.eventually("what it made carries the UID from now on", marked)
+            await eventually(marked, "what it made carries the UID from now on")
             for name in ("taken", "made", "empty"):
                 await team.delete(k.HOSTEDCLUSTERS, name, "before")
                 await gone(team, "before", name)
@@ -250,7 +251,7 @@ async def test_what_an_older_operator_made_is_kept_and_what_it_took_over_is_not(
         left = await admin.get(k.NAMESPACES, f"before-{name}")
         assert "deletionTimestamp" not in left["metadata"]
         assert left["metadata"]["annotations"] == {names.ANNOTATION_CLUSTER: f"before/{name}"}
-    await s.eventually("its own goes", lambda: _has_not(admin, k.NAMESPACES, "before-made"))
+    await eventually(lambda: _has_not(admin, k.NAMESPACES, "before-made"), "its own goes")
 
 
 async def _has_not(client: Client, resource: k.Resource, name: str, namespace: str | None = None) -> bool:

@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 from tests.support.api_server import ApiServer
-from tests.support.router import World, running_world, until
+from tests.support.eventually import eventually
+from tests.support.router import World, running_world
 from tests.support.security.route_user import namespace_owner
 
 from hcp.kube import Client, load_config
@@ -157,7 +158,7 @@ async def test_path_characters_that_urls_have_are_served_as_they_are(world: Worl
     async def answers() -> bool:
         return (await world.http("web.example.com", path))[0] == 200
 
-    await until(answers)
+    await eventually(answers)
     assert (await world.http("web.example.com", "/a;b"))[0] == 503
 
 
@@ -189,7 +190,7 @@ async def test_a_route_that_haproxy_refuses_is_alone_in_it(world: World, caplog:
             found = await world.admitted(name)
             return found["status"] == "False" and found["reason"] == "NotServable" and "HAProxy" in found["message"]
 
-        await until(named)
+        await eventually(named)
     await world.reaches(GOOD, "good")
     await serve_good(world, "later", "later.example.com")
     # Nothing more is tried once all is said: a circle would never come to rest.
@@ -200,7 +201,7 @@ async def test_a_route_that_haproxy_refuses_is_alone_in_it(world: World, caplog:
         await asyncio.sleep(1)
         return len(seen) > 3 and seen[-1] == seen[-2] == seen[-3]
 
-    await until(rests)
+    await eventually(rests)
     # An edit brings it back, and HAProxy starts again with what it took.
     await world.route("choke-1", "bad", host="fine.example.com")
     await world.reaches("fine.example.com", "bad")

@@ -6,21 +6,20 @@ with the very command lines and files that the operator put into the cluster.
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import gc
 import hashlib
 import json
 import subprocess
 import sys
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from tests.integration.test_engine_registry import Registry, push
 from tests.support import crds as crds_support
 from tests.support.api_server import ApiServer, free_port
+from tests.support.registry import Registry, push
 
 from hcp import pki, release
 from hcp.kube import Client, Resource
@@ -257,18 +256,6 @@ async def objects(client: Client, ns: str) -> dict[tuple[str, str], Object]:
             if name not in ("kube-root-ca.crt",):
                 found[(resource.kind, name)] = live
     return found
-
-
-async def eventually(
-    what: str, check: Callable[[], Awaitable[bool]], between: Callable[[], Awaitable[None]] | None = None
-) -> None:
-    """Wait for something that must come; the limit only ends a test that would hang."""
-    async with asyncio.timeout(90):
-        while not await check():
-            if between is not None:
-                await between()
-            await asyncio.sleep(0.1)
-    assert what
 
 
 async def condition(client: Client, name: str, kind: str) -> Object:

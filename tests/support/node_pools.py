@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.support import crds as crds_support
+from tests.support.eventually import eventually
 
 from hcp.api.names import LABEL_CONTROL_PLANE_NAMESPACE
 from hcp.controlplane.hostedcontrolplane import hosted_control_plane
@@ -212,22 +213,23 @@ async def caches(client: Client) -> AsyncIterator[Watches]:
     await ctx.informers.stop()
 
 
-async def eventually(ask: Callable[[], Awaitable[T | None]], seconds: float = 60) -> T:
-    """Ask until there is an answer; asking again is not a failure, never getting one is."""
-    deadline = asyncio.get_running_loop().time() + seconds
-    last: object = None
-    while asyncio.get_running_loop().time() < deadline:
-        try:
-            found = await ask()
-        except (NotFound, AssertionError, KeyError, IndexError) as error:
-            last = error
-        else:
-            if found:
-                return found
-        await asyncio.sleep(0.1)
-    raise AssertionError(f"it never happened: {last!r}")
-
-
 def condition(item: Mapping[str, Any], kind: str) -> Object:
     found: Object = next(entry for entry in item["status"]["conditions"] if entry["type"] == kind)
     return found
+
+
+async def deployment_of(client: Client, namespace: str, name: str = "demo") -> Object:
+    async def ask() -> Object:
+        return await client.get(r.MACHINEDEPLOYMENTS, name, f"{namespace}-demo")
+
+    return await eventually(ask)
+
+
+async def pool_with(client: Client, namespace: str, kind: str, status: str, name: str = "demo") -> Object:
+    async def ask() -> Object:
+        pool = await client.get(r.NODEPOOLS, name, namespace)
+        found = next(entry for entry in pool["status"]["conditions"] if entry["type"] == kind)
+        assert found["status"] == status, found
+        return pool
+
+    return await eventually(ask)

@@ -6,13 +6,14 @@ import asyncio
 import contextlib
 import socket
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tests.support import crds as support
 from tests.support.api_server import free_port
+from tests.support.eventually import eventually
 
 from hcp import payload, pki
 from hcp.kube import Client
@@ -34,12 +35,6 @@ def own_address() -> str:
 
 def haproxy_binary() -> str:
     return str(Path(payload.ensure(["haproxy"], progress=None)["haproxy"]) / "bin" / "haproxy")
-
-
-async def until(check: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(60):
-        while not await check():
-            await asyncio.sleep(0.05)
 
 
 @dataclass
@@ -99,7 +94,7 @@ class World:
                 task.result()
             return self.router.ready
 
-        await until(ready)
+        await eventually(ready)
 
     async def stop(self) -> None:
         if self.task is not None:
@@ -193,14 +188,14 @@ class World:
             found[:] = [condition for one in ingress for condition in one["conditions"]]
             return bool(found)
 
-        await until(check)
+        await eventually(check)
         return found[0]
 
     async def reaches(self, host: str, name: str | None) -> None:
         async def check() -> bool:
             return await self.greeting(host) == name
 
-        await until(check)
+        await eventually(check)
 
 
 @contextlib.asynccontextmanager

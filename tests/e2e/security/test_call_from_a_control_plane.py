@@ -13,11 +13,12 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.e2e.test_hosted_control_plane import NS, available, create, guest_of
+from tests.support.e2e.control_planes import NS, available, create, guest_of
 from tests.support.e2e.hosted_tools import Guest
-from tests.support.e2e.local_tools import Cluster, eventually, hcp, namespace, server, service
+from tests.support.e2e.local_tools import Cluster, hcp, namespace, server, service
 from tests.support.e2e.packets import METADATA, closed, metadata_listener
 from tests.support.e2e.world import ADDRESS, PORT, World, world
+from tests.support.eventually import eventually_sync
 
 NAME = "e2e-calls"
 PRIVATE = "private"
@@ -126,7 +127,7 @@ def call(guest: Guest, url: str, ca: bytes) -> str:
             return str(error) if "calls.example.com" in str(error) and url in str(error) else None
         return ""
 
-    [said] = eventually(lambda: [answer for answer in (asked(),) if answer is not None], f"a call of {url}")
+    [said] = eventually_sync(lambda: [answer for answer in (asked(),) if answer is not None], f"a call of {url}")
     return str(said)
 
 
@@ -138,14 +139,14 @@ def test_targets_in_the_management_cluster_are_not_reached(management: Cluster, 
         if what not in ("the operator", "etcd of others"):
             assert not closed(management, PRIVATE, "friend", host, port), f"{what} does not answer at all"
         url = f"https://{host}:{port}/"
-        said = eventually(functools.partial(call, guest, url, outside.ca_pem), f"the webhook for {what}")
+        said = eventually_sync(functools.partial(call, guest, url, outside.ca_pem), f"the webhook for {what}")
         assert any(word in said for word in ("refused", "timeout", "deadline", "unreachable")), f"{what}: {said}"
         assert "x509" not in said and "HTTP response" not in said, f"{what}: {said}"
 
 
 def test_a_webhook_outside_is_called(guest: Guest, outside: World) -> None:
     url = f"https://{ADDRESS}:{PORT}/"
-    eventually(lambda: call(guest, url, outside.ca_pem) == "" and outside.calls > 0, "a call to the world", 60)
+    eventually_sync(lambda: call(guest, url, outside.ca_pem) == "" and outside.calls > 0, "a call to the world", 60)
     guest.kubectl("delete", "validatingwebhookconfiguration", "calls")
 
 
@@ -183,7 +184,7 @@ def test_a_conversion_by_url_does_not_reach_the_management_cluster(
     }
     thing = {"apiVersion": "calls.example.com/v1", "kind": "Thing", "metadata": {"name": "one", "namespace": "default"}}
     guest.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(kind))
-    eventually(lambda: guest.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(thing)), "a thing")
+    eventually_sync(lambda: guest.kubectl("apply", "-f", "-", stdin=yaml.safe_dump(thing)), "a thing")
     with pytest.raises(AssertionError) as said:
         guest.kubectl("get", "things.v2.calls.example.com", "one")
     assert url in str(said.value), said.value

@@ -18,8 +18,9 @@ import pytest
 import yaml
 from tests.support.e2e import packets
 from tests.support.e2e.hosted_tools import Guest
-from tests.support.e2e.local_tools import Cluster, eventually, hcp, namespace, server
+from tests.support.e2e.local_tools import Cluster, hcp, namespace, server
 from tests.support.e2e.world import ADDRESS, PORT, WEBHOOK, World, webhook_pem, world
+from tests.support.eventually import eventually_sync
 
 from hcp import pki
 
@@ -184,7 +185,7 @@ def test_another_source_address_leads_nowhere(management: Cluster, guest: Guest)
             packets.datagram(guest, "default", "beside", (victim, 9000), word, source=source)
             packets.claim_by_arp(guest, "default", "beside", source, link)
         packets.datagram(management, PRIVATE, "friend", (victim, 9000), "last")
-        eventually(lambda: "last" in ears(), "a datagram of the friend whose address was taken")
+        eventually_sync(lambda: "last" in ears(), "a datagram of the friend whose address was taken")
         assert ears() == {"last"}
     assert management.ask(PRIVATE, "victim", f"http://{friend}:8080") == "I am friend"
 
@@ -229,7 +230,7 @@ def test_a_webhook_by_service_is_called_through_konnectivity(guest: Guest, manag
         guest.kubectl("create", "-n", "default", "-f", "-", stdin=yaml.safe_dump(config))
         return "called" in guest.kubectl("logs", "hook")
 
-    eventually(called, "a call through konnectivity", 120)
+    eventually_sync(called, "a call through konnectivity", 120)
 
 
 def _hook(ca: bytes) -> dict[str, Any]:

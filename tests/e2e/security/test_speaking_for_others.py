@@ -13,8 +13,9 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.support.e2e.local_tools import Cluster, eventually, hcp, namespace, server
+from tests.support.e2e.local_tools import Cluster, hcp, namespace, server
 from tests.support.e2e.packets import ask_from, claim_by_arp, closed, datagram, heard, link_locals, take_address
+from tests.support.eventually import eventually_sync
 
 NAME = "e2e-spoof"
 NS = "wire"
@@ -59,15 +60,15 @@ def test_another_source_address_does_not_leave_an_egress_policy(cluster: Cluster
     victim = address(cluster, "victim")
     with heard(cluster, NS, "victim", 9000) as ears:
         datagram(cluster, NS, "attacker", (victim, 9000), "open")
-        eventually(lambda: "open" in ears(), "a datagram without a policy")
+        eventually_sync(lambda: "open" in ears(), "a datagram without a policy")
         cluster.apply(_no_egress("attacker"))
-        eventually(lambda: cluster.ask(NS, "attacker", f"http://{victim}:8080").startswith("failed"), "the policy")
+        eventually_sync(lambda: cluster.ask(NS, "attacker", f"http://{victim}:8080").startswith("failed"), "the policy")
         for source, word in ((foreign(cluster), "stolen"), (address(cluster, "friend"), "friendly")):
             take_address(cluster, NS, "attacker", source)
             datagram(cluster, NS, "attacker", (victim, 9000), word, source=source)
         # What came later than the attack shows that the attack would have come.
         datagram(cluster, NS, "friend", (victim, 9000), "last")
-        eventually(lambda: "last" in ears(), "a datagram of a friend")
+        eventually_sync(lambda: "last" in ears(), "a datagram of a friend")
         assert sorted(ears()) == ["last", "open"]
     cluster.kubectl("delete", "networkpolicy", "--all", "-n", NS)
 
@@ -84,13 +85,13 @@ def _no_egress(pod: str) -> dict[str, Any]:
 def test_link_local_addresses_of_others_do_not_answer(cluster: Cluster) -> None:
     """No NetworkPolicy covers them, so nobody else may be on the same wire."""
     with heard(cluster, NS, "victim", 9001, family=6) as ears:
-        [own] = eventually(lambda: link_locals(cluster, NS, "victim"), "a link-local address of the victim")
+        [own] = eventually_sync(lambda: link_locals(cluster, NS, "victim"), "a link-local address of the victim")
         datagram(cluster, NS, "victim", (own, 9001), "myself")
-        eventually(lambda: "myself" in ears(), "the victim hears itself")
+        eventually_sync(lambda: "myself" in ears(), "the victim hears itself")
         for target in (own, "ff02::1"):
             datagram(cluster, NS, "attacker", (target, 9001), "neighbour")
         datagram(cluster, NS, "victim", (own, 9001), "last")
-        eventually(lambda: "last" in ears(), "the victim hears itself again")
+        eventually_sync(lambda: "last" in ears(), "the victim hears itself again")
         assert sorted(ears()) == ["last", "myself"]
 
 

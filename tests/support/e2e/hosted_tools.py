@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from tests.support.e2e.local_tools import Cluster, eventually, hcp
+from tests.support.e2e.local_tools import Cluster, hcp
+from tests.support.eventually import eventually_sync
 
 SMALL_VM = ("--memory", "2Gi", "--cores", "1", "--root-volume-size", "16")
 # From busybox in an image that every node already has: a pull takes minutes on an emulated CPU.
@@ -100,7 +101,7 @@ class Guest:
             },
         ]
         self.kubectl("apply", "-f", "-", stdin=yaml.safe_dump_all(objects))
-        eventually(lambda: self._available(name) == replicas, f"{replicas} pods of {name} are ready", 600)
+        eventually_sync(lambda: self._available(name) == replicas, f"{replicas} pods of {name} are ready", 600)
 
     def stop_kubelet(self, node: str, *, forever: bool = False) -> None:
         """As a crash that nothing restarts would; ``forever``: it does not begin with the machine either."""
@@ -124,7 +125,7 @@ class Guest:
             },
         }
         name = self.kubectl("create", "-o", "name", "-f", "-", stdin=yaml.safe_dump(pod)).strip()
-        eventually(lambda: node not in self.ready_nodes(), f"node {node} is not ready any more", 300)
+        eventually_sync(lambda: node not in self.ready_nodes(), f"node {node} is not ready any more", 300)
         # A kubelet that begins anew must not find it.
         self.kubectl("delete", name, "-n", "kube-system", "--force", "--grace-period=0")
 

@@ -6,8 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,21 +21,6 @@ def hcp(*words: str, check: bool = True, env: dict[str, str] | None = None) -> s
     if check and done.returncode != 0:
         raise AssertionError(f"hcp {' '.join(words)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
     return done
-
-
-def eventually(check: Callable[[], Any], what: str, seconds: float = 60.0) -> Any:
-    """Asks until the answer is true; an exception counts as no."""
-    end = time.monotonic() + seconds
-    last: object = None
-    while time.monotonic() < end:
-        try:
-            last = check()
-            if last:
-                return last
-        except (AssertionError, OSError, ValueError, KeyError, IndexError) as error:
-            last = error
-        time.sleep(0.5)
-    raise AssertionError(f"{what} did not happen within {seconds:.0f} s; last: {last}")
 
 
 class Cluster:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from tests.support.e2e.local_tools import Cluster, eventually
+from tests.support.e2e.local_tools import Cluster
+from tests.support.eventually import eventually_sync
 
 
 class Kubectl(Protocol):
@@ -123,7 +124,7 @@ def heard(cluster: Cluster, ns: str, pod: str, port: int, family: int = 4) -> It
     with log.open("w") as out:
         process = subprocess.Popen([*command, "python3", "-c", _HEAR, str(port), str(family)], stdout=out)
     try:
-        eventually(lambda: "listening" in log.read_text(), f"{pod} listening")
+        eventually_sync(lambda: "listening" in log.read_text(), f"{pod} listening")
         yield lambda: set(log.read_text().split()) - {"listening"}
     finally:
         process.terminate()

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests.support.e2e.local_tools import eventually
+from tests.support.eventually import eventually_sync
 
 from hcp import pki
 
@@ -78,7 +78,7 @@ def world(folder: Path) -> Iterator[World]:
         with log.open("w") as out:
             command = ["ip", "netns", "exec", _NAME, sys.executable, "-c", _SERVE, str(file), str(PORT)]
             process = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL)
-        eventually(lambda: "ready" in log.read_text(), "the world outside")
+        eventually_sync(lambda: "ready" in log.read_text(), "the world outside")
         yield World(ca.cert_pem, log)
     finally:
         if process is not None:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from conformance.options import options_from
-
 from conformance import prepull, steps, suite
+from conformance.options import options_from
 
 SPECS = Path(suite.__file__).with_name("specs.txt")
 HERE = Path("/results")

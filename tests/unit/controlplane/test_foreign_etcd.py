@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 import pytest
-from tests.unit.controlplane import sample
+from tests.support.unit import controlplane as sample
 
 from hcp import pki
 from hcp.controlplane import apiserver, certs, disruption, etcd, foreign_etcd, policies

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from tests.unit.controlplane import sample
+from tests.support.unit import controlplane as sample
 
 from hcp.api import names
 from hcp.controlplane import apiserver, controller_manager, scheduler, tuning

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tests.unit.hostedcluster.sample import cluster
+from tests.support.unit.hostedcluster import cluster
 
 from hcp.hostedcluster import upgrade
 

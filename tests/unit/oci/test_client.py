@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from tests.unit.oci.test_layers import layer
+from tests.support.unit.oci import layer
 
 from hcp.oci import Auths, Mirror, RegistryClient
 from hcp.oci.cache import LruCache

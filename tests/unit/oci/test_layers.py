@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 import tarfile
 
 import pytest
+from tests.support.unit.oci import layer
 
 from hcp.oci.layers import Search, Unreadable, clean
-
-
-def layer(files: dict[str, bytes | None], *, compress: bool = True) -> io.BytesIO:
-    """A layer of files; None makes an empty entry, as whiteouts are."""
-    raw = io.BytesIO()
-    with tarfile.open(fileobj=raw, mode="w") as archive:
-        for path, content in files.items():
-            info = tarfile.TarInfo(path)
-            info.size = len(content or b"")
-            archive.addfile(info, io.BytesIO(content or b""))
-    data = raw.getvalue()
-    return io.BytesIO(gzip.compress(data) if compress else data)
 
 
 def search(paths: list[str], *layers: io.BytesIO) -> dict[str, bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from hypothesis import given
-from tests.unit.oci.test_reference import DIGEST, references
+from tests.support.unit.oci import DIGEST, references
 
 from hcp.oci import Mirror, Reference
 from hcp.oci.mirrors import candidates, from_image_content_sources, from_objects, matches, override

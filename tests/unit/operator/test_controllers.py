@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
-from tests.unit.hostedcluster.sample import cluster, deployment, etcd
+from tests.support.unit.hostedcluster import cluster, deployment, etcd
 
 from hcp.api import conditions as c
 from hcp.guest.state import GuestState
