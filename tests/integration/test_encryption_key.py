@@ -41,6 +41,12 @@ async def test_a_new_key_takes_over_and_the_old_one_goes(admin: Client, pods: Ho
             lambda: says(admin, NAME, "EtcdDataEncryptionUpToDate", "True"), "up to date", hands(admin, NS)
         )
         assert first != [NEW]
+        told = (await admin.get(k.HOSTEDCLUSTERS, NAME, "clusters"))["status"]["secretEncryption"]
+        assert told["activeKey"]["aescbc"]["secret"] == {"name": "new-key"}
+        assert "targetKey" not in told
+        [change] = told["history"]
+        assert change["state"] == "Completed"
+        assert change["to"]["fingerprint"] == encryption.fingerprint(NEW) != change["from"]["fingerprint"]
 
         async def readable() -> bool:
             found = await guest.get(k.SECRETS, "kept", "default")

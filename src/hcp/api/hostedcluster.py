@@ -122,17 +122,31 @@ def spec() -> Schema:
 
 
 def _encryption_status() -> Schema:
-    key = anything("A key, by reference.")
+    provider = string("Who encrypts.", enum=("Azure", "AWS", "IBMCloud", "AESCBC"))
+    aescbc = obj(
+        {
+            "secret": obj({"name": string(max_len=253, min_len=1)}, "The Secret with the key.", required=("name",)),
+            "dataHash": string("A name of the key that tells nothing about it.", min_len=1, max_len=64),
+        },
+        required=("dataHash", "secret"),
+    )
+    others = {name: anything() for name in ("aws", "azure", "ibmCloud")}
+    key = obj({"provider": provider, "aescbc": aescbc, **others}, "A key, by reference.", required=("provider",))
+    mark = obj(
+        {"provider": provider, "fingerprint": string(min_len=1, max_len=64)}, required=("fingerprint", "provider")
+    )
+    states = ("ReadOnlyDeploy", "WritePromote", "Migrating", "Completed", "Interrupted")
     entry = obj(
         {
-            "state": string(enum=("ReadOnlyDeploy", "WritePromote", "Migrating", "Completed", "Interrupted")),
+            "state": string(enum=states),
             "startedTime": time(),
-            "completionTime": {**time(), "nullable": True},
-            "key": key,
+            "completionTime": time(),
+            "from": mark,
+            "to": mark,
         },
-        keep_unknown=True,
+        required=("from", "startedTime", "state", "to"),
     )
-    fields = {"activeKey": key, "targetKey": key, "history": array(entry, "Former changes of the key.", max_items=5)}
+    fields = {"activeKey": key, "targetKey": key, "history": array(entry, "Changes of the key.", max_items=5)}
     return obj(fields, "Which key encrypts what is stored.")
 
 

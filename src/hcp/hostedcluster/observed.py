@@ -53,6 +53,8 @@ class Observed:
     api_health: str | None = None
     # How far the change of the encryption key is; "": not looked at in this pass.
     encryption: str = ""
+    # The Secret of the key that is wanted, and the key's fingerprint.
+    encryption_key: tuple[str, str] = ("", "")
     # Fingerprint of the key everything shall be stored under, and of the one it was last rewritten under.
     rewrite: str = ""
     rewritten: str = ""

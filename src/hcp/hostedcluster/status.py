@@ -8,7 +8,7 @@ from typing import Any
 from hcp.api import conditions as c
 from hcp.controlplane import encryption
 from hcp.guest.state import NOT_LOOKED_AT
-from hcp.hostedcluster import version
+from hcp.hostedcluster import encryption_status, version
 from hcp.hostedcluster.observed import Observed
 from hcp.runtime.conditions import get_condition, is_true, remove_condition, set_condition
 from hcp.runtime.workloads import members, quorum, rolled_out, serving
@@ -43,6 +43,11 @@ def compute(cluster: Mapping[str, Any], seen: Observed, now: str) -> dict[str, A
     for kind in _absent(cluster, seen):
         conditions = remove_condition(conditions, kind)
     status["conditions"] = conditions
+    if seen.encryption:
+        name, fingerprint = seen.encryption_key
+        status["secretEncryption"] = encryption_status.advance(
+            before.get("secretEncryption"), secret=name, fingerprint=fingerprint, state=seen.encryption, now=now
+        )
     if seen.api_endpoint:
         status["controlPlaneEndpoint"] = {"host": seen.api_endpoint.host, "port": seen.api_endpoint.port}
     if seen.kubeconfig:

@@ -115,6 +115,16 @@ async def write_status(informer: Informer, obj: Mapping[str, Any], after: Mappin
 
 def status_patch(before: Mapping[str, Any] | None, after: Mapping[str, Any]) -> Object | None:
     """The merge patch from one status to the other; None when they are equal."""
-    changed: Object = {k: v for k, v in after.items() if (before or {}).get(k) != v}
-    changed |= {k: None for k in before or {} if k not in after}
+    changed = _merge_patch(before or {}, after)
     return {"status": changed} if changed else None
+
+
+def _merge_patch(before: Mapping[str, Any], after: Mapping[str, Any]) -> Object:
+    """Also what left a block has to be named, at any depth: a merge patch only adds what it does not name."""
+    changed: Object = {key: None for key in before if key not in after}
+    for key, value in after.items():
+        have = before.get(key)
+        if have != value:
+            both = isinstance(have, Mapping) and isinstance(value, Mapping)
+            changed[key] = _merge_patch(have, value) if both else value  # type: ignore[arg-type]
+    return changed

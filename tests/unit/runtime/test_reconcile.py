@@ -154,3 +154,8 @@ async def test_an_object_that_went_during_the_pass_is_told_to_nobody() -> None:
 def test_the_patch_takes_away_what_is_no_more() -> None:
     assert status_patch({"a": 1, "b": 2}, {"a": 1, "c": 3}) == {"status": {"b": None, "c": 3}}
     assert status_patch({"a": 1}, {"a": 1}) is None
+    before = {"block": {"kept": 1, "gone": 2, "deep": {"gone": [1]}}, "list": [{"x": 1, "y": 2}]}
+    after = {"block": {"kept": 1, "deep": {}}, "list": [{"x": 1}]}
+    assert status_patch(before, after) == {
+        "status": {"block": {"gone": None, "deep": {"gone": None}}, "list": [{"x": 1}]}
+    }

@@ -21,7 +21,8 @@ KEY_BYTES = 32
 async def run(scope: Scope) -> Learned:
     """Give the API servers the keys they need now."""
     aescbc = (scope.spec.get("secretEncryption") or {}).get("aescbc") or {}
-    active = await _active(scope, (aescbc.get("activeKey") or {}).get("name") or "")
+    name = (aescbc.get("activeKey") or {}).get("name") or defaults.encryption_key_name(scope.params.name)
+    active = await _active(scope, name)
     backup = (aescbc.get("backupKey") or {}).get("name")
     others = [await _key(scope, backup)] if backup else []
     live = scope.cache.get(SECRETS, apiserver_config.ENCRYPTION, scope.namespace)
@@ -40,17 +41,19 @@ async def run(scope: Scope) -> Learned:
         since = generation
     manifest = encryption.manifest(scope.params, step.keys, since)
     await scope.cache.apply(manifest)
-    rewrite = encryption.fingerprint(active) if step.state == encryption.REWRITE else ""
-    return Learned(made=(manifest,), seen={"encryption": step.state, "rewrite": rewrite})
+    mark = encryption.fingerprint(active)
+    rewrite = mark if step.state == encryption.REWRITE else ""
+    seen = {"encryption": step.state, "encryption_key": (name, mark), "rewrite": rewrite}
+    return Learned(made=(manifest,), seen=seen)
 
 
 async def _active(scope: Scope, name: str) -> bytes:
     """The user's key, or ours, made once beside the HostedCluster."""
     p = scope.params
     own = defaults.encryption_key_name(p.name)
-    if (name or own) == own and await scope.cache.user_object(SECRETS, own, p.cluster_namespace) is None:
+    if name == own and await scope.cache.user_object(SECRETS, own, p.cluster_namespace) is None:
         await scope.cache.create_once(_new_key(scope, own))
-    return await _key(scope, name or own)
+    return await _key(scope, name)
 
 
 async def _key(scope: Scope, name: str) -> bytes:
