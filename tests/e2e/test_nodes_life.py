@@ -26,9 +26,7 @@ def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def guest(management: Cluster) -> Guest:
-    path = management.kubeconfig.with_name("guest.kubeconfig")
-    path.write_text(hcp("create", "kubeconfig", "--name", CLUSTER, "--kubeconfig", str(management.kubeconfig)).stdout)
-    return Guest(management, path)
+    return Guest.of(management, CLUSTER)
 
 
 def patch_pool(management: Cluster, body: dict[str, Any], name: str = CLUSTER) -> None:

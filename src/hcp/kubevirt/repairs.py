@@ -12,14 +12,15 @@ from typing import Any
 
 from hcp.api import pause
 from hcp.api.names import ANNOTATION_NODEPOOL, ANNOTATION_RESTARTED
-from hcp.api.noderepair import HELD
-from hcp.kube.errors import Conflict, NotFound
+from hcp.api.noderepair import HELD, RESTARTING
+from hcp.kube.errors import Conflict, Forbidden, NotFound
 from hcp.kube.resources import HOSTEDCLUSTERS, MACHINEHEALTHCHECKS, MACHINES, NODEPOOLS, NODEREPAIRS, VMIS
 from hcp.kubevirt import repair_plan
 from hcp.kubevirt.repair_plan import Plan
 from hcp.kubevirt.session import Session
 from hcp.runtime import Controller, Informer, Result, is_true
 from hcp.runtime.context import OperatorContext
+from hcp.runtime.store import key_of
 
 Object = dict[str, Any]
 
@@ -36,6 +37,8 @@ class Repairs:
         self._clusters: Informer = ctx.informers.get(HOSTEDCLUSTERS)
         self._checks: Informer = ctx.informers.get(MACHINEHEALTHCHECKS)
         self._requests.add_index("pool", pool_of)
+        # Machines whose restart this process has seen, to tell when it helped.
+        self._restarting: set[str] = set()
 
     def wire(self, controller: Controller) -> None:
         """Connect the watches; those of guests are connected as sessions begin."""
@@ -74,11 +77,14 @@ class Repairs:
         hosted, _, name = key.partition("/")
         session, machine = self._session(hosted), self._machines.get(name, hosted)
         if session is None or machine is None or machine["metadata"].get("deletionTimestamp"):
+            self._restarting.discard(key)
             return None  # not followed yet, or going already
         pool = self._pools.get_key(next(iter(pool_of(machine)), ""))
         request = self._requests.get(name, hosted)
         if request is None:
-            self._tell_recovered(session, pool, machine)
+            if key in self._restarting:
+                self._restarting.discard(key)
+                self._tell_recovered(session, pool, machine)
             return None
         if pool is None or not _is_for(request, machine) or request["metadata"].get("deletionTimestamp"):
             return None
@@ -104,6 +110,8 @@ class Repairs:
         )
         why = repair_plan.held(machine, node, paused, check)
         plan = Plan(HELD, why) if why else repair_plan.decide(request, machine, node, instance, now)
+        if plan.phase == RESTARTING:
+            self._restarting.add(key_of(machine))
         try:
             await self._carry_out(session, pool, machine, plan)
             await self._say(request, plan)
@@ -122,10 +130,19 @@ class Repairs:
                 await session.infra.client.delete(VMIS, name, session.infra.namespace, uid=plan.end, missing_ok=True)
             except Conflict:
                 return  # another instance by now: it was restarted
+            except Forbidden as error:
+                why = f"its virtual machine cannot be restarted: {error}"
+                await self._replace(pool, machine, f"the machine is replaced: {why}")
+                return
             self._ctx.events.event(pool, "Warning", "RestartingNode", f"Node {name} is not healthy: {plan.message}")
         if plan.replace:
-            await client.delete(MACHINES, name, hosted, uid=metadata["uid"], missing_ok=True)
-            self._ctx.events.event(pool, "Warning", "ReplacingNode", f"Node {name} is not healthy: {plan.message}")
+            await self._replace(pool, machine, plan.message)
+
+    async def _replace(self, pool: Object, machine: Object, message: str) -> None:
+        metadata = machine["metadata"]
+        name = metadata["name"]
+        await self._ctx.client.delete(MACHINES, name, metadata["namespace"], uid=metadata["uid"], missing_ok=True)
+        self._ctx.events.event(pool, "Warning", "ReplacingNode", f"Node {name} is not healthy: {message}")
 
     async def _say(self, request: Object, plan: Plan) -> None:
         metadata = request["metadata"]

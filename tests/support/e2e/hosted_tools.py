@@ -45,6 +45,15 @@ class Guest:
         self.management = management
         self.kubeconfig = kubeconfig
 
+    @classmethod
+    def of(cls, management: Cluster, cluster: str) -> Guest:
+        """With the kubeconfig that a user gets."""
+        path = management.kubeconfig.with_name("guest.kubeconfig")
+        path.write_text(
+            hcp("create", "kubeconfig", "--name", cluster, "--kubeconfig", str(management.kubeconfig)).stdout
+        )
+        return cls(management, path)
+
     def kubectl(self, *words: str, stdin: str | None = None, seconds: float = 120) -> str:
         done = subprocess.run(
             [str(self.management.kubectl_binary), f"--kubeconfig={self.kubeconfig}", *words],
