@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.support.e2e.hosted_tools import Guest, with_one_node
-from tests.support.e2e.local_tools import Cluster, hcp
+from tests.support.e2e.local_tools import Cluster
 from tests.support.eventually import eventually_sync
 
 NAME = "repair"
@@ -27,9 +27,7 @@ def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def guest(management: Cluster) -> Guest:
-    path = management.kubeconfig.with_name("guest.kubeconfig")
-    path.write_text(hcp("create", "kubeconfig", "--name", CLUSTER, "--kubeconfig", str(management.kubeconfig)).stdout)
-    return Guest(management, path)
+    return Guest.of(management, CLUSTER)
 
 
 def patch_pool(management: Cluster, annotations: dict[str, str]) -> None:
