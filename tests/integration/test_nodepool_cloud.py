@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 from tests.support.api_server import ApiServer
+from tests.support.certificates import ask_for_certificate
 from tests.support.eventually import eventually
 from tests.support.machines import instance, launcher, machine, run_launcher
 from tests.support.node_pools import Object, clean, hosted_cluster, node_pool, prepare, running_operator
 
-from hcp import pki
-from hcp.kube import Client, load_config
+from hcp.kube import Client
 from hcp.kube import resources as r
-from hcp.kubevirt.csr import BOOTSTRAP_USER, CLIENT_SIGNER
 
 
 @pytest.fixture
@@ -42,60 +35,6 @@ async def home(client: Client, namespace: str, api_server: Path) -> AsyncIterato
     async with running_operator(api_server):
         yield namespace
     await clean(client, namespace)
-
-
-def request_for(name: str) -> str:
-    subject = x509.Name(
-        [
-            x509.NameAttribute(NameOID.ORGANIZATION_NAME, "system:nodes"),
-            x509.NameAttribute(NameOID.COMMON_NAME, f"system:node:{name}"),
-        ]
-    )
-    made = x509.CertificateSigningRequestBuilder().subject_name(subject)
-    signed = made.sign(ec.generate_private_key(ec.SECP256R1()), hashes.SHA256())
-    return base64.b64encode(signed.public_bytes(serialization.Encoding.PEM)).decode()
-
-
-async def ask_for_certificate(server: ApiServer, client: Client, request: str, node: str) -> str:
-    """Ask as the bootstrap credential that every node knows; says how it was answered."""
-    directory = server.directory
-    ca = pki.KeyPair((directory / "ca.crt").read_bytes(), (directory / "ca.key").read_bytes())
-    pair = pki.issue(ca, BOOTSTRAP_USER, usage="client")
-    path = directory / "bootstrap.kubeconfig"
-    path.write_text(yaml.safe_dump(pki.kubeconfig(server.url, ca.cert_pem, pair.cert_pem, pair.key_pem)))
-    role = "system:node-bootstrapper"
-    await client.apply(
-        {
-            "apiVersion": "rbac.authorization.k8s.io/v1",
-            "kind": "ClusterRoleBinding",
-            "metadata": {"name": "test-bootstrap"},
-            "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": role},
-            "subjects": [{"apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": BOOTSTRAP_USER}],
-        }
-    )
-    spec = {
-        "request": request_for(node),
-        "signerName": CLIENT_SIGNER,
-        "usages": ["digital signature", "client auth"],
-    }
-    body = {
-        "apiVersion": "certificates.k8s.io/v1",
-        "kind": "CertificateSigningRequest",
-        "metadata": {"name": request, "labels": {"asked": "by-a-node"}, "annotations": {"note": "kept"}},
-        "spec": spec,
-    }
-    async with Client(load_config(path)) as node_client:
-        await node_client.create(body)
-
-    async def answered() -> str:
-        found = await client.get(r.CSRS, request)
-        verdict = str(found["status"]["conditions"][0]["type"])
-        # What others wrote on the request is not lost by our answer.
-        assert found["metadata"]["labels"] == {"asked": "by-a-node"}
-        assert found["metadata"]["annotations"] == {"note": "kept"}
-        return verdict
-
-    return await eventually(answered)
 
 
 async def test_only_machines_of_the_cluster_get_certificates(

@@ -19,6 +19,7 @@ from tests.support.node_pools import (
     node_pool,
     pool_with,
     prepare,
+    quiet,
     running_operator,
 )
 
@@ -35,15 +36,6 @@ async def home(client: Client, namespace: str, api_server: Path) -> AsyncIterato
     await hosted_cluster(client, namespace, api_server)
     yield namespace
     await clean(client, namespace)
-
-
-async def quiet(writes: list[tuple[str, str]]) -> int:
-    """Wait until the operator has stopped writing, and say how many writes there were."""
-    seen = -1
-    while seen != len(writes):
-        seen = len(writes)
-        await asyncio.sleep(1)
-    return seen
 
 
 async def complete(client: Client, namespace: str) -> None:

@@ -71,8 +71,8 @@ async def test_a_node_is_opened_at_the_node_ports_and_at_no_other(
 
     async def both() -> bool:
         made, hosted = await policy(admin, attacker, "mine"), attacker.hosted("mine")
-        names = ("kube-apiserver", "konnectivity-server")
-        given = [await admin.get(k.SERVICES, name, hosted) for name in names]
+        names = {"kube-apiserver": hosted, "konnectivity-server": hosted, "ignition-server-node-port": "hypershift"}
+        given = [await admin.get(k.SERVICES, name, where) for name, where in names.items()]
         wanted = sorted(service["spec"]["ports"][0]["nodePort"] for service in given)
         return single((made or {})["spec"]["egress"])[f"{NODE}/32"] == wanted
 

@@ -97,13 +97,21 @@ def data(**values: str) -> dict[str, str]:
 
 
 async def hosted_cluster(
-    client: Client, namespace: str, kubeconfig: Path, *, credentials: Object | None = None, plane: bool = True
+    client: Client,
+    namespace: str,
+    kubeconfig: Path,
+    *,
+    credentials: Object | None = None,
+    platform: Object | None = None,
+    plane: bool = True,
 ) -> Object:
     """A HostedCluster whose control plane answers: here its API is the test's own server."""
     hosted = f"{namespace}-demo"
     wanted = crds_support.changed(
         crds_support.rendered_cluster(namespace), "spec.release.image", "r.test/release:1.36.3"
     )
+    if platform is not None:
+        wanted["spec"]["platform"] = platform
     made = await client.create(
         crds_support.changed(wanted, "spec.platform.kubevirt.credentials", credentials) if credentials else wanted
     )
@@ -233,3 +241,12 @@ async def pool_with(client: Client, namespace: str, kind: str, status: str, name
         return pool
 
     return await eventually(ask)
+
+
+async def quiet(writes: list[tuple[str, str]]) -> int:
+    """Wait until the operator has stopped writing, and say how many writes there were."""
+    seen = -1
+    while seen != len(writes):
+        seen = len(writes)
+        await asyncio.sleep(1)
+    return seen

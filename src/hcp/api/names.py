@@ -49,6 +49,8 @@ ANNOTATION_CLUSTER = f"{GROUP}/cluster"
 # Which HostedCluster a hosted namespace was made for; a name could be chosen to meet any namespace.
 ANNOTATION_CLUSTER_UID = f"{GROUP}/cluster-uid"
 ANNOTATION_NODEPOOL = f"{GROUP}/nodePool"
+# Which configuration (a hash of it) the machines of a NodePool have.
+ANNOTATION_CURRENT_CONFIG_VERSION = f"{GROUP}/nodePoolCurrentConfigVersion"
 ANNOTATION_CLEANUP_CLOUD = f"{GROUP}/cleanup-cloud-resources"
 ANNOTATION_DESTROY_GRACE = f"{GROUP}/destroy-grace-period"
 # On a HostedCluster or NodePool that is being deleted: do not wait any longer for an infra cluster nobody can ask.
@@ -110,6 +112,8 @@ ANNOTATION_REPAIR_RESTART_TIMEOUT = f"{GROUP}/repair-restart-timeout"
 ANNOTATION_RESTARTED = f"{GROUP}/restarted-for-repair"
 ANNOTATION_KUBEVIRT_TOPOLOGY_SPREAD = f"{GROUP}/nodepool-supports-kubevirt-topology-spread-constraints"
 ANNOTATION_TERMINATION_GRACE = f"{GROUP}/kubevirt-termination-grace-period"
+# On a NodePool of platform None: names of machines that may join without anybody approving their certificates.
+ANNOTATION_EXPECTED_NODES = f"{GROUP}/expected-nodes"
 ANNOTATION_RESTORED_FROM_BACKUP = f"{GROUP}/restored-from-backup"
 ANNOTATION_CERTIFIED_CATALOG_IMAGE = f"{GROUP}/certified-operators-catalog-image"
 ANNOTATION_COMMUNITY_CATALOG_IMAGE = f"{GROUP}/community-operators-catalog-image"
@@ -120,6 +124,12 @@ ANNOTATION_IGNITION_TOKEN_EXPIRY = f"{GROUP}/ignition-token-expiration-timestamp
 ANNOTATION_INSTALL_VERSION = f"{GROUP}/install-cli-version"
 ANNOTATION_RESOURCE_OVERRIDE_PREFIX = f"resource-request-override.{GROUP}/"
 ANNOTATION_IDP_OVERRIDE_PREFIX = f"idpoverrides.{GROUP}/"
+
+# Platforms that this operator knows. None: the machines are the user's own, and nobody here makes or ends one.
+PLATFORM_KUBEVIRT = "KubeVirt"
+PLATFORM_NONE = "None"
+# Which release a node joined with; only on nodes of platform None, where no Machine remembers it.
+LABEL_RELEASE_VERSION = f"{GROUP}/release-version"
 
 # The accounts of Cluster API's two managers.
 CAPI_CORE = "cluster-api"
@@ -141,6 +151,8 @@ SUPPORTED_VERSIONS_KEY = "supported-versions"
 SERVER_VERSION_KEY = "server-version"
 DEFAULT_RELEASE_KEY = "default-release"
 INFRA_CREDENTIALS = "kubevirt-infra-credentials"
+# The bootstrap server on node ports, while a hosted cluster asks for it.
+IGNITION_NODE_PORT = "ignition-server-node-port"
 USER_CA_BUNDLE = "user-ca-bundle"
 PULL_SECRET_KEY = ".dockerconfigjson"
 SSH_KEY_KEY = "id_rsa.pub"

@@ -210,7 +210,7 @@ def _flag_note(flag: Flag) -> None:
     if flag.deprecated:
         note(f"Flag --{flag.name} has been deprecated, {flag.deprecated}")
     else:
-        warn(f"--{flag.name} has no effect on KubeVirt: {flag.unused}")
+        warn(f"--{flag.name} has no effect: {flag.unused}")
 
 
 if __name__ == "__main__":

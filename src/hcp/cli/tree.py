@@ -8,9 +8,16 @@ from __future__ import annotations
 # path: (module with the COMMAND table, one line of help)
 COMMANDS: dict[str, tuple[str, str]] = {
     "create cluster kubevirt": ("create.cluster.kubevirt", "Create a hosted cluster with KubeVirt workers"),
+    "create cluster none": ("create.cluster.none", "Create a hosted cluster for machines of your own"),
     "create nodepool kubevirt": ("create.nodepool.kubevirt", "Add a pool of KubeVirt workers to a hosted cluster"),
+    "create nodepool none": ("create.nodepool.none", "Add a pool for machines of your own to a hosted cluster"),
+    "create config-drive": (
+        "create.config_drive.command",
+        "Write what a machine of your own needs to join a hosted cluster",
+    ),
     "create kubeconfig": ("create.kubeconfig", "Print the kubeconfig of one or all hosted clusters"),
     "destroy cluster kubevirt": ("destroy.cluster.kubevirt", "Delete a hosted cluster and all that belongs to it"),
+    "destroy cluster none": ("destroy.cluster.none", "Delete a hosted cluster whose machines are your own"),
     "destroy nodepool": ("destroy.nodepool", "Delete a node pool"),
     "get clusters": ("get.clusters", "List hosted clusters"),
     "get nodepools": ("get.nodepools", "List node pools"),

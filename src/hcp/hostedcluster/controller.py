@@ -94,7 +94,7 @@ class HostedClusters:
         informer.add_listener(listener)
 
     def _ignition_changed(self, old: Object | None, new: Object | None) -> None:
-        if (new or old or {}).get("metadata", {}).get("name") != names.IGNITION_SERVER:
+        if (new or old or {}).get("metadata", {}).get("name") not in (names.IGNITION_SERVER, names.IGNITION_NODE_PORT):
             return
         if old is None or new is None or _available(old) != _available(new) or old.get("spec") != new.get("spec"):
             self._everything()

@@ -1,4 +1,8 @@
-"""Keeping the bootstrap server's authority and serving certificate: made once, renewed in time, for all its names."""
+"""Keeping the bootstrap server reachable: its authority and serving certificate for all its names, and its node port.
+
+The server is one for all clusters. The node port is there while a hosted cluster asks for it, as those of platform None
+do by default: machines outside may not know the name of a Route.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from hcp import pki
-from hcp.api.names import IGNITION_SERVER
+from hcp.api.manifests import service
+from hcp.api.names import IGNITION_NODE_PORT, IGNITION_SERVER
 from hcp.ignition.certs import (
     CA_SECRET,
     SERVING_SECRET,
@@ -18,7 +23,7 @@ from hcp.ignition.certs import (
     serving_secret,
 )
 from hcp.kube.errors import AlreadyExists
-from hcp.kube.resources import HOSTEDCLUSTERS, ROUTES, SECRETS
+from hcp.kube.resources import HOSTEDCLUSTERS, ROUTES, SECRETS, SERVICES
 from hcp.runtime import Controller, Result, apply_if_changed
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.store import key_of
@@ -34,6 +39,7 @@ class EndpointCertificates:
         self._ctx = ctx
         self._routes = ctx.informers.get(ROUTES, ns=ctx.namespace)
         self._clusters = ctx.informers.get(HOSTEDCLUSTERS)
+        self._services = ctx.informers.get(SERVICES, ns=ctx.namespace)
         self._told: dict[str, str] = {}
         self.controller = Controller("ignition-certificates", self._reconcile, workers=1)
 
@@ -41,6 +47,9 @@ class EndpointCertificates:
         """Look again when a Route or a published endpoint changes."""
         self.controller.watch(self._routes, lambda route: (IGNITION_SERVER,))
         self.controller.watch(self._clusters, lambda cluster: (IGNITION_SERVER,))
+        self.controller.watch(
+            self._services, lambda one: [IGNITION_SERVER] if one["metadata"]["name"] == IGNITION_NODE_PORT else []
+        )
         self.controller.enqueue(IGNITION_SERVER)
         return self.controller
 
@@ -73,6 +82,7 @@ class EndpointCertificates:
             except AlreadyExists:
                 authority = await client.get(SECRETS, CA_SECRET, namespace)
         ca = read_pair(authority, "ca.crt", "ca.key")
+        await self._publish()
         chosen = choose(self._own(), self._wanted())
         self._tell(chosen.refused)
         leaf = serving_leaf(chosen.hosts, namespace)
@@ -80,6 +90,28 @@ class EndpointCertificates:
         if known is None or pki.needs_renewal(read_pair(known, "tls.crt", "tls.key"), ca.cert_pem, leaf):
             await apply_if_changed(client, None, serving_secret(pki.issue_leaf(ca, leaf), ca.cert_pem, namespace))
         return Result(_DAILY)
+
+    async def _publish(self) -> None:
+        """A Service of its own: the one that `hcp install` made is not ours to change."""
+        wanted = any(_by_node_port(cluster) for cluster in self._clusters.list())
+        known = self._services.get(IGNITION_NODE_PORT, self._ctx.namespace)
+        if wanted:
+            await apply_if_changed(self._ctx.client, self._services, node_port_service(self._ctx.namespace))
+        elif known is not None:
+            await self._ctx.client.delete(SERVICES, IGNITION_NODE_PORT, self._ctx.namespace, missing_ok=True)
+
+
+def node_port_service(namespace: str) -> Object:
+    """The bootstrap server on a port of every node of the management cluster, which chooses the number."""
+    app = {"app": IGNITION_SERVER}
+    return service(IGNITION_NODE_PORT, namespace, {"https": 443}, labels=app, selector=app, kind="NodePort")
+
+
+def _by_node_port(cluster: Object) -> bool:
+    return any(
+        entry.get("service") == "Ignition" and (entry.get("servicePublishingStrategy") or {}).get("type") == "NodePort"
+        for entry in (cluster.get("spec") or {}).get("services") or []
+    )
 
 
 def _hosts_of(cluster: Object) -> Iterable[str]:

@@ -30,7 +30,7 @@ ExecStart=kubelet \\
   --kubeconfig=/var/lib/kubelet/kubeconfig \\
   --cert-dir=/var/lib/kubelet/pki \\
   --hostname-override=%H \\
-  --v=2
+  --v=2@LABELS@
 Restart=always
 RestartSec=1
 OOMScoreAdjust=-999
@@ -69,15 +69,19 @@ def kubelet_configuration(
     return _overlay(base, changes or {})
 
 
-def kubelet_document(configuration: Mapping[str, Any], bootstrap_kubeconfig: str, client_ca: str) -> Document:
-    """Everything that makes this machine a kubelet of one hosted cluster."""
+def kubelet_document(
+    configuration: Mapping[str, Any], bootstrap_kubeconfig: str, client_ca: str, labels: Mapping[str, str]
+) -> Document:
+    """Everything that makes this machine a kubelet of one hosted cluster; `labels` its Node gets when it registers."""
+    told = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
+    text = _KUBELET_UNIT.replace("@LABELS@", f" \\\n  --node-labels={told}" if told else "")
     return document(
         files=[
             file(CONFIG, yaml.safe_dump(dict(configuration), sort_keys=True)),
             file(BOOTSTRAP_KUBECONFIG, bootstrap_kubeconfig, 0o600),
             file(CLIENT_CA, client_ca),
         ],
-        units=[unit("kubelet.service", _KUBELET_UNIT)],
+        units=[unit("kubelet.service", text)],
     )
 
 

@@ -45,6 +45,8 @@ class NodeInput:
     trust_bundle: str = ""
     registry_authorities: Mapping[str, str] = field(default_factory=dict)
     mirrors: Sequence[MirrorRule] = ()
+    # What a Node says of itself, where nobody here knows its machine.
+    labels: Mapping[str, str] = field(default_factory=dict)
 
 
 def cluster_dns(service_network: Sequence[str]) -> list[str]:
@@ -78,7 +80,7 @@ def node_document(given: NodeInput) -> Document:
     return merge(
         [
             containerd_document(given.pause_image),
-            kubelet_document(kubelet, given.bootstrap_kubeconfig, given.kubelet_client_ca),
+            kubelet_document(kubelet, given.bootstrap_kubeconfig, given.kubelet_client_ca, given.labels),
             document(files=extra, units=units),
             asked.merged,
         ]

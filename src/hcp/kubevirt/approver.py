@@ -11,6 +11,7 @@ from hcp.kube.errors import NotFound
 from hcp.kube.resources import CSRS, VIRTUALMACHINES
 from hcp.kubevirt.csr import MachineFacts, Verdict, addresses_of, approval, concerns_us, judge, node_name
 from hcp.kubevirt.session import Session
+from hcp.kubevirt.unmanaged import judge_request
 from hcp.runtime import Informer, is_true
 from hcp.runtime.conditions import now
 
@@ -59,10 +60,14 @@ async def answer(session: Session, machines: Informer, pools: Informer, name: st
     request = session.requests.get(name)
     if request is None or not concerns_us(request):
         return None
-    facts = machine_facts(session, machines, pools, node_name(request))
-    if facts is not None and facts.has_node and await _is_reborn(session, facts.name):
-        facts = replace(facts, has_node=False)
-    verdict = judge(request, facts)
+    if session.unmanaged:
+        own = [pool for pool in pools.list() if _is_our_pool(session.cluster, pool)]
+        verdict = judge_request(request, session.nodes.list(), own)
+    else:
+        facts = machine_facts(session, machines, pools, node_name(request))
+        if facts is not None and facts.has_node and await _is_reborn(session, facts.name):
+            facts = replace(facts, has_node=False)
+        verdict = judge(request, facts)
     if verdict.approve is None:
         return verdict
     conditions = [*((request.get("status") or {}).get("conditions") or []), approval(verdict, now())]

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from hcp.api.names import ANNOTATION_NODEPOOL, LABEL_CONTROL_PLANE_NAMESPACE, control_plane_namespace
+from hcp.api.names import ANNOTATION_NODEPOOL, LABEL_CONTROL_PLANE_NAMESPACE, LABEL_NODEPOOL, control_plane_namespace
 from hcp.errors import HcpError
 from hcp.kube.errors import Conflict, NotFound, Unreachable
 from hcp.kube.resources import HOSTEDCLUSTERS, MACHINES, NAMESPACES, NODEPOOLS, NODES, SECRETS
 from hcp.kubevirt import approver, balancers, launchers
+from hcp.kubevirt.csr import Verdict, node_name
 from hcp.kubevirt.infra import InfraClients, credentials
 from hcp.kubevirt.loadbalancer import LABEL_SERVICE, LABEL_SERVICE_NAMESPACE
 from hcp.kubevirt.nodes import node_patch
 from hcp.kubevirt.repairs import Repairs
 from hcp.kubevirt.session import InfraCaches, Session
+from hcp.kubevirt.unmanaged import expected_nodes, is_unmanaged, pool_of
 from hcp.runtime import Controller, Informer, Result, is_true
+from hcp.runtime.conditions import get_condition
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.controller import Reconcile, namespace_of
 from hcp.runtime.ownership import belongs, cluster_of, mark
@@ -41,6 +44,7 @@ class Cloud:
         self._secrets: Informer = ctx.informers.get(SECRETS, labels=LABEL_CONTROL_PLANE_NAMESPACE)
         self._namespaces: Informer = ctx.informers.get(NAMESPACES, labels=LABEL_CONTROL_PLANE_NAMESPACE)
         self._shared = InfraCaches.shared(ctx.informers)
+        self._nodes_changed: Callable[[Object], None] = lambda cluster: None
         # They wait for guests and infra clusters: one that hangs takes few of the workers, and none from other teams.
         self.sessions = Controller(
             "cloud-sessions", self._reconcile_session, workers=16, group=namespace_of, per_group=4
@@ -66,6 +70,15 @@ class Cloud:
             self._follow_infra(informer)
         self._ctx.closers.append(self.close)
         return [self.sessions, self.requests, self.nodes, self.balancers, self.repairs]
+
+    def on_nodes(self, changed: Callable[[Object], None]) -> None:
+        """Tell of hosted clusters with machines of the user's own when their nodes are others or say other things."""
+        self._nodes_changed = changed
+
+    def guest_nodes(self, hosted: str) -> list[Object] | None:
+        """The nodes of the cluster in this hosted namespace; None while they are not known."""
+        session = self._sessions.get(hosted)
+        return session.nodes.list() if session is not None and session.nodes.synced else None
 
     async def close(self) -> None:
         """Stop every session."""
@@ -109,12 +122,25 @@ class Cloud:
         session = Session(hosted, cluster, infra_id, guest, infra, caches)
         self._follow_guest(session)
         self._sessions[hosted] = session
-        await session.start(lambda item: self._slice_changed(session, item))
+        await session.start(lambda item: self._slice_changed(session, item), lambda: self._count_nodes(session))
         self._look_at_known(session)
         return None
 
+    def _count_nodes(self, session: Session) -> None:
+        """Where nobody has Machines, pools count nodes."""
+        if session.unmanaged:
+            self._nodes_changed(dict(session.cluster))
+
+    def _judge_again(self, session: Session, nodes: Collection[str]) -> None:
+        """Requests for these nodes that wait; of others nothing is new."""
+        for request, node in session.waiting.items():
+            if node in nodes:
+                self.requests.enqueue(f"{session.hosted_namespace}/{request}", fresh=False)
+
     def _look_at_known(self, session: Session) -> None:
         """Repairs under way, and load balancers: the Services of some may be gone, or be something else by now."""
+        if session.unmanaged:
+            return
         for key in self._repairs.of_session(session.hosted_namespace):
             self.repairs.enqueue(key, fresh=False)
         for known in session.caches.services.list(session.infra.namespace):
@@ -149,9 +175,17 @@ class Cloud:
             if self._repairs.has(name, hosted):
                 self.repairs.enqueue(f"{hosted}/{name}")
 
+        def own_node_changed(old: Object | None, new: Object | None) -> None:
+            if old is None or new is None or _told_of(old) != _told_of(new):
+                self._count_nodes(session)
+                self._judge_again(session, [(new or old or {})["metadata"]["name"]])
+
         follow(session.nodes, self.nodes)
-        session.nodes.add_listener(node_changed)
         follow(session.requests, self.requests)
+        if session.unmanaged:
+            session.nodes.add_listener(own_node_changed)
+            return
+        session.nodes.add_listener(node_changed)
         session.services.add_listener(lambda old, new: self._service_changed(session, old, new))
         if session.infra.external:
             for informer in session.caches.all:
@@ -193,6 +227,13 @@ class Cloud:
 
     def _nodes_of_pool(self, pool: Object) -> Iterable[str]:
         key = f"{pool['metadata']['namespace']}/{pool['metadata']['name']}"
+        if is_unmanaged(pool):
+            cluster = (pool.get("spec") or {}).get("clusterName", "")
+            hosted = control_plane_namespace(pool["metadata"]["namespace"], cluster)
+            if (session := self._sessions.get(hosted)) is not None and session.unmanaged:
+                self._judge_again(session, expected_nodes(pool))
+                yield from (f"{hosted}/{node['metadata']['name']}" for node in session.nodes.list())
+            return
         for machine in self._machines.list():
             if (machine["metadata"].get("annotations") or {}).get(ANNOTATION_NODEPOOL) == key:
                 yield f"{machine['metadata']['namespace']}/{machine['metadata']['name']}"
@@ -210,6 +251,10 @@ class Cloud:
             return Result(0.2)
         if verdict is None:
             return None
+        if verdict.approve is None and session.unmanaged:
+            # What decides about machines of the user's own are nodes and pools, which are followed.
+            self._wait(session, name, verdict)
+            return None
         if verdict.approve is None:
             return Result(_ADDRESS_RETRY)
         kind, reason = (
@@ -218,19 +263,44 @@ class Cloud:
         self._ctx.events.event(dict(session.cluster), kind, reason, f"{name}: {verdict.reason}")
         return None
 
+    def _wait(self, session: Session, name: str, verdict: Verdict) -> None:
+        """Remember a request, and ask a person where one has to look: once, as it may be there for long."""
+        there = {request["metadata"]["name"] for request in session.requests.list()}
+        session.waiting = {request: node for request, node in session.waiting.items() if request in there}
+        request = session.requests.get(name)
+        if name in session.waiting or request is None:
+            return
+        session.waiting[name] = node_name(request)
+        if verdict.by_hand:
+            how = f"kubectl certificate approve {name} (with the hosted cluster's kubeconfig) lets it in"
+            told = f"{name}: {verdict.reason}; {how}"
+            self._ctx.events.event(dict(session.cluster), "Warning", "NodeCertificateWaits", told)
+
+    def _pool_of(self, session: Session, node: Object) -> Mapping[str, Any] | None:
+        """The pool that made the node's machine; where nobody here made it, the one it says it is of."""
+        name, meta = node["metadata"]["name"], session.cluster["metadata"]
+        if session.unmanaged:
+            pools = self._pools.list(meta["namespace"])
+            return pool_of(node, [p for p in pools if (p.get("spec") or {}).get("clusterName") == meta["name"]])
+        machine = self._machines.get(name, session.hosted_namespace) or {"metadata": {}}
+        pool_key = (machine["metadata"].get("annotations") or {}).get(ANNOTATION_NODEPOOL, "")
+        return self._pools.get_key(pool_key) if pool_key else None
+
     async def _reconcile_node(self, key: str) -> Result | None:
         hosted, _, name = key.partition("/")
         session = self._sessions.get(hosted)
         node = session.nodes.get(name) if session else None
-        machine = self._machines.get(name, hosted)
-        if session is None or node is None or machine is None:
-            return None
-        pool_key = (machine["metadata"].get("annotations") or {}).get(ANNOTATION_NODEPOOL, "")
-        pool = self._pools.get_key(pool_key) if pool_key else None
-        if pool is None:
+        pool = self._pool_of(session, node) if session is not None and node is not None else None
+        if session is None or node is None or pool is None:
             return None
         spec = pool.get("spec") or {}
-        patch = node_patch(node, pool["metadata"]["name"], spec.get("nodeLabels") or {}, spec.get("taints") or [])
+        patch = node_patch(
+            node,
+            pool["metadata"]["name"],
+            spec.get("nodeLabels") or {},
+            spec.get("taints") or [],
+            unmanaged=session.unmanaged,
+        )
         if patch is not None:
             try:
                 await session.guest.patch(NODES, name, None, patch)
@@ -264,6 +334,18 @@ class Cloud:
 def _cluster_of_pool(pool: Object) -> Iterable[str]:
     name = (pool.get("spec") or {}).get("clusterName")
     return (f"{pool['metadata']['namespace']}/{name}",) if name else ()
+
+
+def _told_of(node: Object) -> Any:
+    """Nodes report every few minutes; this is what pools and certificates are about."""
+    status = node.get("status") or {}
+    ready = get_condition(status.get("conditions"), "Ready") or {}
+    return (
+        (node["metadata"].get("labels") or {}).get(LABEL_NODEPOOL),
+        [ready.get(field) for field in ("status", "reason", "message")],
+        status.get("addresses"),
+        status.get("nodeInfo"),
+    )
 
 
 def _matters(old: Object, new: Object) -> bool:

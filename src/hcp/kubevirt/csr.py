@@ -36,10 +36,14 @@ class MachineFacts:
 
 @dataclass(frozen=True)
 class Verdict:
-    """``approve`` is None while the answer is not known yet; ``reason`` says why, for the event."""
+    """``approve`` is None while the answer is not known yet; ``reason`` says why, for the event.
+
+    ``by_hand``: nobody here will ever know it, a person has to look.
+    """
 
     approve: bool | None
     reason: str
+    by_hand: bool = False
 
 
 def concerns_us(request: Mapping[str, Any]) -> bool:

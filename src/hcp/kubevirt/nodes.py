@@ -20,9 +20,17 @@ def provider_id(machine_name: str) -> str:
 
 
 def node_patch(
-    node: Mapping[str, Any], node_pool: str, labels: Mapping[str, str], taints: Sequence[Mapping[str, Any]]
+    node: Mapping[str, Any],
+    node_pool: str,
+    labels: Mapping[str, str],
+    taints: Sequence[Mapping[str, Any]],
+    *,
+    unmanaged: bool = False,
 ) -> dict[str, Any] | None:
-    """The merge patch that makes a Node follow its pool; None when it already does."""
+    """The merge patch that makes a Node follow its pool; None when it already does.
+
+    A machine that is not KubeVirt's (`unmanaged`) gets no provider id: that is for whoever made it to say.
+    """
     metadata, spec = node["metadata"], node.get("spec") or {}
     wanted = {WORKER_ROLE: "", LABEL_NODEPOOL: node_pool, **labels}
     wanted_taints = [_clean(taint) for taint in taints]
@@ -39,7 +47,7 @@ def node_patch(
     all_taints = _taints(spec.get("taints") or [], before["taints"], wanted_taints)
     if all_taints != [dict(taint) for taint in spec.get("taints") or []]:
         patch.setdefault("spec", {})["taints"] = all_taints
-    if not spec.get("providerID"):
+    if not spec.get("providerID") and not unmanaged:
         patch.setdefault("spec", {})["providerID"] = provider_id(metadata["name"])
     return patch or None
 

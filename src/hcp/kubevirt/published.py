@@ -16,6 +16,7 @@ from typing import Any
 from hcp.api.addresses import is_address
 from hcp.api.names import (
     API_SERVICE,
+    IGNITION_NODE_PORT,
     IGNITION_SERVER,
     KONNECTIVITY_SERVICE,
     LABEL_CONTROL_PLANE_NAMESPACE,
@@ -74,7 +75,7 @@ class PublishedServices:
                 service = self._services.get(_NAMES[name], hosted)
                 route = self._routes.get(_NAMES[name], hosted)
             elif name == "Ignition":
-                service = self._own_services.get(IGNITION_SERVER, self._namespace)
+                service = self._own_services.get(IGNITION_NODE_PORT, self._namespace)
                 route = self._own_routes.get(IGNITION_SERVER, self._namespace)
             else:
                 continue

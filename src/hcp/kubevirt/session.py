@@ -18,6 +18,7 @@ from hcp.kube.resources import CSRS, ENDPOINTSLICES, NODES, PODS, SERVICES, VMIS
 from hcp.kubevirt import launchers, slim
 from hcp.kubevirt.infra import Infra
 from hcp.kubevirt.loadbalancer import LABEL_SERVICE, MANAGED_BY
+from hcp.kubevirt.unmanaged import is_unmanaged
 from hcp.runtime import Informer
 from hcp.runtime.context import Informers
 
@@ -81,8 +82,11 @@ class Session:
     nodes: Informer = field(init=False)
     requests: Informer = field(init=False)
     services: Informer = field(init=False)
+    # Requests for certificates that wait, for a person or to know more, and the nodes they are for.
+    waiting: dict[str, str] = field(default_factory=dict)
     _local_slices: Informer | None = None
     _on_slice: Callable[[Object], None] | None = None
+    _first_look: asyncio.Task[None] | None = None
 
     def __post_init__(self) -> None:
         self.nodes = Informer(self.guest, NODES, transform=slim.node, most=slim.MOST_NODES)
@@ -96,16 +100,28 @@ class Session:
         )
 
     @property
-    def guest_informers(self) -> tuple[Informer, ...]:
-        return (self.nodes, self.requests, self.services)
+    def unmanaged(self) -> bool:
+        """Whether the machines are the user's own: there is no cloud behind them, so no load balancers either."""
+        return is_unmanaged(self.cluster)
 
-    async def start(self, on_slice: Callable[[Object], None]) -> None:
-        """Begin following; listeners are already attached."""
+    @property
+    def guest_informers(self) -> tuple[Informer, ...]:
+        return (self.nodes, self.requests) if self.unmanaged else (self.nodes, self.requests, self.services)
+
+    async def start(self, on_slice: Callable[[Object], None], on_nodes: Callable[[], None] = lambda: None) -> None:
+        """Begin following; listeners are already attached. `on_nodes`: all nodes are known, even if there are none."""
         self._on_slice = on_slice
         own = self.caches.all if self.infra.external else ()
         await asyncio.gather(*(informer.start() for informer in (*self.guest_informers, *own)))
+        self._first_look = asyncio.create_task(self._tell_of_nodes(on_nodes))
+
+    async def _tell_of_nodes(self, on_nodes: Callable[[], None]) -> None:
+        await self.nodes.wait_synced()
+        on_nodes()
 
     async def stop(self) -> None:
+        if self._first_look is not None:
+            self._first_look.cancel()
         own = self.caches.all if self.infra.external else ()
         informers = [*self.guest_informers, *own]
         if self._local_slices is not None:

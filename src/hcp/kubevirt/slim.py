@@ -53,7 +53,10 @@ def node(obj: Object) -> Object:
         obj,
         {} if known is None else {ANNOTATION_SYNCED: known},
         spec=_only(obj.get("spec"), ("taints", "providerID", "unschedulable")),
-        status=_only(obj.get("status"), ("conditions", "addresses")),
+        status={
+            **_only(obj.get("status"), ("conditions", "addresses")),
+            "nodeInfo": _only((obj.get("status") or {}).get("nodeInfo"), ("kubeletVersion",)),
+        },
     )
 
 

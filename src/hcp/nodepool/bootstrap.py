@@ -6,7 +6,7 @@ import base64
 import datetime as dt
 
 from hcp.api import conditions as c
-from hcp.api.names import ANNOTATION_IGNITION_TOKEN_EXPIRY, GROUP
+from hcp.api.names import ANNOTATION_CURRENT_CONFIG_VERSION, ANNOTATION_IGNITION_TOKEN_EXPIRY, GROUP
 from hcp.api.spec import service_networks
 from hcp.errors import HcpError
 from hcp.guest.own_network import pod_networks
@@ -20,6 +20,7 @@ from hcp.kube.resources import CONFIGMAPS, SECRETS
 from hcp.nodepool import unacted
 from hcp.nodepool.config import ConfigInput, GeneratedConfig, generate, global_config
 from hcp.nodepool.inputs import HostedInputs, api_proxy, component, hosted_inputs
+from hcp.nodepool.joined import joining_labels
 from hcp.nodepool.scope import Object, Scope
 from hcp.nodepool.secrets import (
     TOKEN_PREFIX,
@@ -34,7 +35,7 @@ from hcp.nodepool.secrets import (
 from hcp.runtime import Result, apply_if_changed
 
 CURRENT_CONFIG = f"{GROUP}/nodePoolCurrentConfig"
-CURRENT_CONFIG_VERSION = f"{GROUP}/nodePoolCurrentConfigVersion"
+CURRENT_CONFIG_VERSION = ANNOTATION_CURRENT_CONFIG_VERSION
 TARGET_CONFIG_VERSION = f"{GROUP}/nodePoolTargetConfigVersion"
 
 
@@ -119,6 +120,7 @@ def _payload(scope: Scope, config: GeneratedConfig, inputs: HostedInputs) -> byt
             pull_secret=inputs.pull_secret,
             trust_bundle=inputs.trust_bundle,
             registry_authorities=inputs.registry_authorities,
+            labels=joining_labels(scope.name, scope.known_release().version) if scope.unmanaged else {},
         )
     )
 

@@ -29,6 +29,7 @@ from hcp.kube.resources import (
 )
 from hcp.kubevirt import leftovers, orphans
 from hcp.kubevirt.infra import Infra
+from hcp.kubevirt.unmanaged import is_unmanaged
 from hcp.nodepool.bootimage import LABEL_ROLE, LABEL_UID, ROLE
 from hcp.nodepool.scope import Object, Tools
 from hcp.runtime import Result, ownership
@@ -51,9 +52,11 @@ async def delete_pool(tools: Tools, pool: Object) -> Result | None:
     hosted = control_plane_namespace(metadata["namespace"], spec.get("clusterName", ""))
     going = cluster is None or bool(cluster["metadata"].get("deletionTimestamp"))
     if await _may_touch(tools, cluster, hosted, f"{metadata['namespace']}/{spec.get('clusterName', '')}"):
-        again = await _clear_hosted(tools, pool, hosted, going=going)
+        again = None if is_unmanaged(pool) else await _clear_machines(tools, pool, hosted, going=going)
         if again is not None:
             return again
+        for secret in await _pool_secrets(tools, hosted, key, hosted):
+            await _delete(tools, SECRETS, secret["metadata"]["name"], hosted)
     for secret in await _pool_secrets(tools, tools.ctx.namespace, key, hosted):
         await _delete(tools, SECRETS, secret["metadata"]["name"], tools.ctx.namespace)
     finalizers = [entry for entry in metadata.get("finalizers") or [] if entry != FINALIZER]
@@ -72,8 +75,8 @@ async def _may_touch(tools: Tools, cluster: Object | None, hosted: str, cluster_
     return ownership.mark(await tools.ctx.client.get_or_none(NAMESPACES, hosted))[0] == cluster_key
 
 
-async def _clear_hosted(tools: Tools, pool: Object, hosted: str, *, going: bool) -> Result | None:
-    """One step towards nothing of the pool in the hosted namespace; None when that is reached."""
+async def _clear_machines(tools: Tools, pool: Object, hosted: str, *, going: bool) -> Result | None:
+    """One step towards no machine of the pool and nothing they are made of; None when that is reached."""
     metadata = pool["metadata"]
     key = f"{metadata['namespace']}/{metadata['name']}"
     await _delete(tools, MACHINEHEALTHCHECKS, metadata["name"], hosted)
@@ -96,8 +99,6 @@ async def _clear_hosted(tools: Tools, pool: Object, hosted: str, *, going: bool)
     for template in await _list(tools, KUBEVIRTMACHINETEMPLATES, hosted):
         if _annotated(template) == key:
             await _delete(tools, KUBEVIRTMACHINETEMPLATES, template["metadata"]["name"], hosted)
-    for secret in await _pool_secrets(tools, hosted, key, hosted):
-        await _delete(tools, SECRETS, secret["metadata"]["name"], hosted)
     await _delete_caches(tools, pool, hosted)
     return None
 

@@ -41,6 +41,9 @@ async def platform(scope: Scope) -> Result | None:
         raise scope.refuse(
             c.VALID_MACHINE_CONFIG, c.VALIDATION_FAILED, f"validation of NodePool KubeVirt platform failed: {problem}"
         )
+    problem = validation.foreign_platform(scope.spec, scope.cluster_spec)
+    if problem:
+        raise scope.refuse(c.VALID_PLATFORM_CONFIG, c.VALIDATION_FAILED, problem)
     given = credentials(scope.cluster_spec.get("platform") or {})
     if given:
         # Kept here because deleting must also work when the hosted cluster is gone.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hcp.api import conditions as c
-from hcp.nodepool import basics, bootstrap, placement, rollout, status
+from hcp.nodepool import basics, bootstrap, placement, rollout, status, unmanaged
 from hcp.nodepool.deletion import delete_pool
 from hcp.nodepool.scope import Object, Scope, Tools
 from hcp.runtime import Phase, Phases, Result
@@ -32,6 +32,25 @@ PHASES: Phases[Scope, Result] = Phases(
     learn=lambda scope, _: scope,
 )
 
+# Machines of the user's own: no machine, template or health check is made, and nothing of KubeVirt is looked at.
+UNMANAGED: Phases[Scope, Result] = Phases(
+    "nodepool",
+    [
+        Phase("Adopt", basics.adopt),
+        Phase("OwnFields", unmanaged.own_fields),
+        Phase("Pause", basics.pause),
+        Phase("Release", basics.release),
+        Phase("IgnitionEndpoint", basics.endpoint),
+        Phase("HostedNamespace", basics.hosted_namespace),
+        Phase("Platform", unmanaged.platform),
+        Phase("Configuration", bootstrap.configuration),
+        Phase("Current", unmanaged.current),
+        Phase("OldSecrets", bootstrap.janitor, critical=False),
+        Phase("Observe", unmanaged.observe, always=True),
+    ],
+    learn=lambda scope, _: scope,
+)
+
 
 class NodePoolReconciler:
     """Makes each NodePool true."""
@@ -54,7 +73,7 @@ class NodePoolReconciler:
         if cluster["metadata"].get("deletionTimestamp"):
             return None
         scope = Scope(self._tools, dict(pool), cluster)
-        _, report = await PHASES.run(scope, nodepool=key)
+        _, report = await (UNMANAGED if scope.unmanaged else PHASES).run(scope, nodepool=key)
         await status.write(scope)
         report.raise_if_failed()
         return None if report.again is None else Result(report.again)

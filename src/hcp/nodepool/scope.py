@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from hcp.api.names import control_plane_namespace
 from hcp.kubevirt.infra import Infra, InfraClients
+from hcp.kubevirt.unmanaged import is_unmanaged
 from hcp.nodepool.bootimage import BootImage
 from hcp.nodepool.config import GeneratedConfig
 from hcp.nodepool.watches import Watches
@@ -45,6 +46,8 @@ class Tools:
     watches: Watches
     infras: InfraClients
     releases: ReleaseSource
+    # The nodes of the cluster in a hosted namespace; None while they are not known.
+    nodes: Callable[[str], list[Object] | None]
 
 
 @dataclass
@@ -88,6 +91,11 @@ class Scope:
     def platform(self) -> Mapping[str, Any]:
         found: Mapping[str, Any] = (self.spec.get("platform") or {}).get("kubevirt") or {}
         return found
+
+    @property
+    def unmanaged(self) -> bool:
+        """Whether the machines are the user's own."""
+        return is_unmanaged(self.pool)
 
     @property
     def name(self) -> str:

@@ -6,12 +6,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from hcp.api import conditions as c
+from hcp.api.names import ANNOTATION_RELEASE_VERSION
 from hcp.kube.errors import NotFound
 from hcp.kube.resources import NODEPOOLS
 from hcp.kubevirt import repair_plan
 from hcp.nodepool.aggregate import cidr_conflicts, condition_of, machines_summary
 from hcp.nodepool.scope import Object, Scope
 from hcp.runtime import Result
+
+# What nodes say of themselves is the word of a tenant: what is kept of it has bounds.
+_WORD, _VERSIONS, _MESSAGE = 64, 100, 3000
 
 
 async def observe(scope: Scope) -> Result | None:
@@ -28,13 +32,7 @@ async def observe(scope: Scope) -> Result | None:
         scope.set(kind, summary.ok, summary.reason, summary.message if not summary.ok else c.AS_EXPECTED)
     _ready(scope, live)
     _live_migratable(scope, machines)
-    conflicts = cidr_conflicts(machines, _cluster_networks(scope))
-    if conflicts:
-        text = "; ".join(conflicts)
-        message = f"{text} collide with cluster-network cidr [{', '.join(_cluster_networks(scope))}]"
-        scope.set(c.CIDR_CONFLICT, True, c.INVALID_CONFIGURATION, message)
-    else:
-        scope.drop(c.CIDR_CONFLICT)
+    report_conflicts(scope, machines)
     reason, message = repair_plan.pool_message(watches.of_pool(watches.repairs, scope.key))
     if reason:
         scope.set(c.NODES_UNDER_REPAIR, True, reason, message)
@@ -43,6 +41,17 @@ async def observe(scope: Scope) -> Result | None:
     scope.status["replicas"] = int(((live or {}).get("status") or {}).get("availableReplicas") or 0)
     scope.status["nodesInfo"] = {"nodeVersions": node_versions(machines)}
     return None
+
+
+def report_conflicts(scope: Scope, machines: Sequence[Object]) -> None:
+    """Say which machines (or nodes) have addresses in the guest's pod network."""
+    conflicts = cidr_conflicts(machines, _cluster_networks(scope))
+    if conflicts:
+        text = "; ".join(conflicts)
+        message = f"{text} collide with cluster-network cidr [{', '.join(_cluster_networks(scope))}]"
+        scope.set(c.CIDR_CONFLICT, True, c.INVALID_CONFIGURATION, message[:_MESSAGE])
+    else:
+        scope.drop(c.CIDR_CONFLICT)
 
 
 def _ready(scope: Scope, live: Object | None) -> None:
@@ -77,16 +86,18 @@ def _cluster_networks(scope: Scope) -> list[str]:
     return [str(entry["cidr"]) for entry in networks]
 
 
-def node_versions(machines: Sequence[Object]) -> list[dict[str, Any]]:
-    """How many ready and unready nodes run which version."""
+def node_versions(machines: Sequence[Object], *, healthy: str = "NodeHealthy") -> list[dict[str, Any]]:
+    """How many ready and unready nodes run which version, told by Machines or, by their own condition, Nodes."""
     counts: dict[tuple[str, str], list[int]] = {}
     for machine in machines:
         kubelet = ((machine.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion")
         if not kubelet:
             continue
-        release = (machine["metadata"].get("annotations") or {}).get("hypershift.openshift.io/release-version", "")
-        healthy = (condition_of(machine, "NodeHealthy") or {}).get("status") == "True"
-        counts.setdefault((release, kubelet.removeprefix("v")), [0, 0])[0 if healthy else 1] += 1
+        metadata = machine["metadata"]
+        told = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}
+        well = (condition_of(machine, healthy) or {}).get("status") == "True"
+        key = told.get(ANNOTATION_RELEASE_VERSION, "")[:_WORD], kubelet.removeprefix("v")[:_WORD]
+        counts.setdefault(key, [0, 0])[not well] += 1
     return [
         {
             "ocpVersion": release,
@@ -94,7 +105,7 @@ def node_versions(machines: Sequence[Object]) -> list[dict[str, Any]]:
             "readyNodeCount": ready,
             "unreadyNodeCount": unready,
         }
-        for (release, kubelet), (ready, unready) in sorted(counts.items())
+        for (release, kubelet), (ready, unready) in sorted(counts.items())[:_VERSIONS]
     ]
 
 

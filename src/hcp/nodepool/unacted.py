@@ -10,6 +10,7 @@ from hcp.nodepool.machines import smallest_size
 
 Verdict = tuple[bool, str, str]
 _TUNING = "node tuning is not part of a Kubernetes release"
+_NOT_OURS = "machines of platform None are your own: nobody here makes, replaces or ends one"
 
 
 def autoscaling(spec: Mapping[str, Any]) -> Verdict:
@@ -23,6 +24,30 @@ def autoscaling(spec: Mapping[str, Any]) -> Verdict:
         f"an autoscaler of your own may move it between {low} and {high}"
     )
     return False, c.FIELDS_NOT_HONOURED, message
+
+
+def unmanaged(spec: Mapping[str, Any]) -> Verdict:
+    """As `fields`, for machines of the user's own: what would make, mend or end one is not ours to do."""
+    named = [name for name in ("autoScaling", "nodeDrainTimeout", "nodeVolumeDetachTimeout") if _asks(spec.get(name))]
+    named += ["management.autoRepair"] if (spec.get("management") or {}).get("autoRepair") else []
+    named = [f"{', '.join(named)} ({_NOT_OURS})"] if named else []
+    return _verdict([*named, *_everywhere(spec)])
+
+
+def _asks(value: Any) -> bool:
+    """Whether a field that the command line always writes was filled in."""
+    return bool(value) and value != "0s"
+
+
+def update_management(spec: Mapping[str, Any]) -> Verdict:
+    """Machines of the user's own are not upgraded from here, whatever the type; the pool's document is."""
+    kind = (spec.get("management") or {}).get("upgradeType") or "Replace"
+    return (
+        True,
+        c.FIELDS_NOT_HONOURED,
+        f"upgradeType {kind} and its settings change nothing: machines of platform None are your own. A new release or "
+        "configuration is for machines that join from then on; replace those that are there",
+    )
 
 
 def tuning(config_maps: Mapping[str, Mapping[str, Any] | None]) -> Verdict:
@@ -39,13 +64,21 @@ def tuning(config_maps: Mapping[str, Mapping[str, Any] | None]) -> Verdict:
 
 def fields(spec: Mapping[str, Any]) -> Verdict:
     """Whether every field of the spec is acted on; those that are not, each with what happens instead."""
+    named = [f"autoScaling ({autoscaling(spec)[2]})"] if spec.get("autoScaling") else []
+    return _verdict([*named, *_everywhere(spec)])
+
+
+def _everywhere(spec: Mapping[str, Any]) -> list[str]:
+    """Fields without effect on any platform."""
     named = []
-    if spec.get("autoScaling"):
-        named.append(f"autoScaling ({autoscaling(spec)[2]})")
     if spec.get("tuningConfig"):
         named.append(f"tuningConfig ({_TUNING})")
     if spec.get("osImageStream"):
         named.append("osImageStream (the release decides the operating system)")
+    return named
+
+
+def _verdict(named: list[str]) -> Verdict:
     if named:
         return False, c.FIELDS_NOT_HONOURED, f"Accepted but without effect in this version: {'; '.join(named)}"
     return True, c.AS_EXPECTED, "Every field of the spec is acted on"

@@ -7,11 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from hcp.api import defaults
+from hcp.api.names import PLATFORM_KUBEVIRT, PLATFORM_NONE
 from hcp.api.nodepool import MAX_REPLICAS
 from hcp.kube import bounded_json
 from hcp.runtime import durations, quantity
 
-_ARCHES = {"amd64", "s390x"}
+_ARCHES = {PLATFORM_KUBEVIRT: {"amd64", "s390x"}, PLATFORM_NONE: {"amd64", "arm64"}}
+MAX_NAME = 63
 _MIN_MEMORY = 256 * 1024 * 1024
 _MAX_AMOUNT = 2**60
 MAX_DEPTH = 64
@@ -69,13 +71,30 @@ def scaling_problem(spec: Mapping[str, Any]) -> str | None:
     return None
 
 
+def foreign_platform(spec: Mapping[str, Any], cluster_spec: Mapping[str, Any]) -> str | None:
+    """Why a pool cannot be of its cluster: machines of one platform are not made, or let in, in another's cluster."""
+    mine, its = ((found.get("platform") or {}).get("type") for found in (spec, cluster_spec))
+    if mine == its:
+        return None
+    return f"the node pool is of platform {mine}, its hosted cluster of platform {its}; make a pool of platform {its}"
+
+
+def unmanaged_problem(name: str, spec: Mapping[str, Any]) -> str | None:
+    """Why machines of the user's own cannot join as this pool."""
+    if bounded_json.depth(spec) > MAX_DEPTH:
+        return f"spec has a field that is nested deeper than {MAX_DEPTH} levels"
+    if len(name) > MAX_NAME:
+        return f"the name of the node pool has more than {MAX_NAME} characters: it cannot be a label of its nodes"
+    return None
+
+
 def platform_problem(spec: Mapping[str, Any]) -> str | None:
     """Why the KubeVirt block cannot be turned into a VM."""
     platform = spec.get("platform") or {}
     if bounded_json.depth(spec) > MAX_DEPTH:
         return f"spec has a field that is nested deeper than {MAX_DEPTH} levels"
-    if platform.get("type") != "KubeVirt":
-        return f"platform {platform.get('type')!r} is not supported; this operator makes KubeVirt machines"
+    if platform.get("type") != PLATFORM_KUBEVIRT:
+        return f"platform {platform.get('type')!r} is not supported, only {PLATFORM_KUBEVIRT} and {PLATFORM_NONE}"
     kubevirt = platform.get("kubevirt")
     if kubevirt is None:
         return "platform.kubevirt is missing"
@@ -97,9 +116,9 @@ def platform_problem(spec: Mapping[str, Any]) -> str | None:
 
 def arch_problem(spec: Mapping[str, Any], payload_arch: str) -> str | None:
     """Why the pool's architecture does not fit the platform or the hosted cluster's release."""
-    arch = spec.get("arch") or "amd64"
-    if arch not in _ARCHES:
-        return f"KubeVirt machines cannot have architecture {arch!r}"
+    arch, platform = spec.get("arch") or "amd64", (spec.get("platform") or {}).get("type") or PLATFORM_KUBEVIRT
+    if arch not in _ARCHES.get(platform, {arch}):
+        return f"machines of platform {platform} cannot have architecture {arch!r}"
     if payload_arch and payload_arch not in ("Multi", arch.upper()):
         return f"the hosted cluster's release is for {payload_arch}, the node pool asks for {arch}"
     return None

@@ -32,6 +32,7 @@ from hcp.runtime.context import OperatorContext
 from hcp.runtime.ownership import belongs, cluster_of
 
 Object = dict[str, Any]
+_NODES_PACE = 1.0
 
 
 class Watches:
@@ -73,6 +74,11 @@ class Watches:
         controller.watch(self.vm_machines, self._pools_of_vm_machine)
         controller.watch(self._image_configs, lambda config: self.pools.keys())
         self._controller = controller
+
+    def look_at_pools(self, cluster: Object) -> None:
+        """Ask for a pass over the pools of a hosted cluster whose nodes changed: at a pace that no tenant sets."""
+        for key in self._pools_of_cluster(cluster):
+            self._controller.enqueue_after(key, _NODES_PACE)
 
     def has_namespace(self, cluster: Object, hosted: str) -> bool:
         """Whether the hosted namespace is this cluster's, and nobody else's with the same name."""

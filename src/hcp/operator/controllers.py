@@ -103,7 +103,8 @@ CONTROLLERS = (
     Entry(
         "nodepool",
         "nodepool",
-        "NodePools, HostedClusters, ConfigMaps and Secrets they name, what it made, Machines and KubevirtMachines",
+        "NodePools, HostedClusters, ConfigMaps and Secrets they name, what it made, Machines and KubevirtMachines; "
+        "Nodes of platform None, through `nodes`",
         "token and user data Secrets, node documents, KubevirtMachineTemplates, MachineDeployments, "
         "MachineHealthChecks, NodeRepairTemplates, boot image caches, the status of NodePools",
         {POOL: NODE_POOL_CONDITIONS},
@@ -112,7 +113,8 @@ CONTROLLERS = (
         "ignition-certificates",
         "ignition",
         "HostedClusters and the Routes of the bootstrap server",
-        "authority and serving certificate of the bootstrap server",
+        "authority and serving certificate of the bootstrap server, and its Service on node ports while a hosted "
+        "cluster asks for it",
     ),
     Entry(
         "vm-isolation",
@@ -130,7 +132,8 @@ CONTROLLERS = (
     Entry(
         "node-certificates",
         "kubevirt",
-        "inside guests: CertificateSigningRequests; Machines and VirtualMachineInstances",
+        "inside guests: CertificateSigningRequests; Machines and VirtualMachineInstances, on platform None Nodes and "
+        "NodePools",
         "approvals and denials inside guests",
     ),
     Entry("nodes", "kubevirt", "inside guests: Nodes; Machines, NodePools", "labels and taints of Nodes inside guests"),

@@ -48,13 +48,14 @@ def everything(ctx: OperatorContext, support: Support, *, own_cluster_api: bool)
 def for_nodes(ctx: OperatorContext, releases: ReleaseSource) -> list[Controller]:
     """What concerns nodes and the machines they run on."""
     infras = InfraClients(ctx.client, ctx.guests.pool)
+    cloud = Cloud(ctx, infras)
     return [
         # NodePools: node configuration, templates and MachineDeployments, and their status.
-        node_pools(ctx, infras, releases),
-        # The certificate of the server that gives nodes their first document.
+        node_pools(ctx, infras, releases, cloud),
+        # The certificate of the server that gives nodes their first document, and its node port.
         EndpointCertificates(ctx).wire(),
         # The NetworkPolicy that keeps machines off the networks of the cluster they run in.
         Isolation(ctx, infras).wire(),
         # Inside guests with machines: certificates of nodes, their labels and taints, and their load balancers.
-        *Cloud(ctx, infras).wire(),
+        *cloud.wire(),
     ]

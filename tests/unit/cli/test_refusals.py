@@ -209,7 +209,7 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
         (["--memory=512Mi"], "less than a node needs"),
         (["--cluster-cidr=10.1.2.3/14"], "the range is 10.0.0.0/14"),
         (["--additional-network=name:nad"], "no namespace"),
-        (["--default-dual"], "no effect on KubeVirt"),
+        (["--default-dual"], "has no effect: give both families"),
         (["--external-dns-domain=x"], "Route"),
         (["--wait", "--node-pool-replicas=1"], "--wait does nothing with --render"),
     ],

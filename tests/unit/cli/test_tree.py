@@ -130,4 +130,4 @@ def test_flags_without_effect_say_so(tmp_path: Path) -> None:
 
     result = render(tmp_path, "--base-domain-prefix", "x")
     assert result.code == 0
-    assert "--base-domain-prefix has no effect on KubeVirt" in result.err
+    assert "--base-domain-prefix has no effect: the cluster" in result.err

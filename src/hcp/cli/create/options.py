@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 
 class WorkerOptions:
-    """One KubeVirt node pool."""
+    """One node pool; what describes a VM is for platform KubeVirt only."""
 
+    platform: str = "KubeVirt"
     name: str
     namespace: str
     cluster_name: str
@@ -47,6 +48,7 @@ class WorkerOptions:
 class ClusterOptions:
     """One hosted cluster with its files read in."""
 
+    platform: str = "KubeVirt"
     name: str
     namespace: str
     infra_id: str

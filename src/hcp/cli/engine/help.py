@@ -124,7 +124,7 @@ def _tail(prog: str, flag: Flag) -> str:
     if default:
         notes.append(f"default {_default(flag.kind, default)}")
     if flag.unused:
-        notes.append("no effect on KubeVirt: " + flag.unused)
+        notes.append("no effect: " + flag.unused)
     if flag.deprecated:
         notes.append("deprecated: " + flag.deprecated)
     return f" ({'; '.join(notes)})" if notes else ""

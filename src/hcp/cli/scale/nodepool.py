@@ -25,6 +25,7 @@ COMMAND = Command(
 async def run(call: Call) -> int:
     from hcp.api import names
     from hcp.cli.engine import grammar
+    from hcp.cli.engine.terminal import note
     from hcp.cli.shared import health
     from hcp.cli.shared.cluster import connect
     from hcp.cli.shared.pools import find_pool
@@ -48,6 +49,8 @@ async def run(call: Call) -> int:
         body = {"spec": {"replicas": replicas}}
         await client.patch(NODEPOOLS, name, namespace, body, manager=names.CLI_FIELD_MANAGER)
         print(f"NodePool {name} scaled from {before} to {replicas}", flush=True)
+        if (pool["spec"].get("platform") or {}).get("type") == names.PLATFORM_NONE:
+            note("its machines are your own: start or end them, nobody else does")
         if call.switch("wait"):
             await wait_pool(client, call.prog, namespace, name, call.seconds("timeout"))
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hcp.api import conditions as c
-from hcp.api.names import IGNITION_SERVER
+from hcp.api.names import IGNITION_NODE_PORT, IGNITION_SERVER
 from hcp.hostedcluster.scope import Learned, Scope
 from hcp.kube.resources import DEPLOYMENTS, NODEPOOLS, NODES, ROUTES, SECRETS, SERVICES, STATEFULSETS, STORAGECLASSES
 from hcp.runtime.conditions import get_condition, is_false
@@ -98,9 +98,9 @@ def _ignition(scope: Scope) -> dict[str, Any]:
     publishing = scope.params.published("Ignition")
     host = publishing.hostname or ((route or {}).get("spec") or {}).get("host") or ""
     if publishing.type == "NodePort":
-        service = scope.ctx.informers.get(SERVICES, ns=ns).get(IGNITION_SERVER, ns)
+        service = scope.ctx.informers.get(SERVICES, ns=ns).get(IGNITION_NODE_PORT, ns)
         ports = ((service or {}).get("spec") or {}).get("ports") or [{}]
-        if node_port := ports[0].get("nodePort"):
-            host = f"{publishing.address}:{node_port}"
+        address = f"[{publishing.address}]" if ":" in publishing.address else publishing.address
+        host = f"{address}:{node_port}" if (node_port := ports[0].get("nodePort")) else ""
     server = scope.ctx.informers.get(DEPLOYMENTS, ns=ns).get(IGNITION_SERVER, ns)
     return {"ignition_endpoint": host, "ignition_ready": None if server is None else serving(server)}

@@ -1,4 +1,4 @@
-"""`create cluster kubevirt` without --render: send the objects, so that a run that failed half-way can be repeated."""
+"""`create cluster` without --render: send the objects, so that a run that failed half-way can be repeated."""
 
 from __future__ import annotations
 
@@ -141,3 +141,6 @@ def _next_steps(call: Call, options: ClusterOptions) -> None:
     if not call.switch("wait"):
         note(f"{call.prog} status {options.name}{where} shows how it comes up")
     note(f"{call.prog} create kubeconfig --name {options.name}{where} prints its kubeconfig")
+    if options.platform == names.PLATFORM_NONE and options.workers is not None and not call.switch("wait"):
+        drive = f"{call.prog} create config-drive --nodepool {options.workers.name}{where} --hostname NAME"
+        note(f"{drive} writes what a machine of your own needs to join")

@@ -1,4 +1,4 @@
-"""What is checked against the management cluster before `create cluster kubevirt` writes anything."""
+"""What is checked against the management cluster before `create cluster` writes anything."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ Object = dict[str, Any]
 MANAGED_CLUSTERS = Resource("cluster.open-cluster-management.io", "v1", "managedclusters", "ManagedCluster", False)
 MANAGED_LABEL = "cluster.open-cluster-management.io/managedCluster"
 INFRA_PATIENCE = 15
+GIVE = "give one with --api-server-address (platform None: --external-api-server-address)"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 
 
@@ -28,9 +29,10 @@ async def check(client: Client, call: Call, options: ClusterOptions) -> Object |
     existing = await unique_name(client, call, options)
     await managed_cluster(client, options.namespace)
     await trust_bundle(client, options, existing)
-    await architecture(client, options)
     await storage_classes(client, options)
-    await infra(client, options)
+    if options.platform == names.PLATFORM_KUBEVIRT:
+        await architecture(client, options)
+        await infra(client, options)
     if options.publishing == "NodePort" and not options.api_server_address:
         options.api_server_address = await node_address(client)
     return existing
@@ -94,7 +96,7 @@ async def _resumable(client: Client, call: Call, options: ClusterOptions, existi
     raise HcpError(
         f"hostedcluster {options.namespace}/{options.name} already exists",
         hint=f"{call.prog} status {options.name} -n {options.namespace} shows it; "
-        f"{call.prog} create nodepool kubevirt adds workers",
+        f"{call.prog} create nodepool {options.platform.lower()} adds workers",
     )
 
 
@@ -191,7 +193,7 @@ async def storage_classes(client: Client, options: ClusterOptions) -> None:
         return
     known = {item["metadata"]["name"] for item in found}
     wanted = {"etcd-storage-class": options.etcd_storage_class}
-    if options.infra_kubeconfig is None:
+    if options.infra_kubeconfig is None and options.platform == names.PLATFORM_KUBEVIRT:
         wanted["root-volume-storage-class"] = options.workers.root_volume_storage_class if options.workers else ""
         for mapping in options.storage_class_mappings:
             _class_exists("infra-storage-class-mapping", mapping["infraStorageClassName"], known)
@@ -212,11 +214,9 @@ async def node_address(client: Client) -> str:
     """An address of some node, for services published on node ports."""
     nodes = (await client.raw("GET", NODES.path(), params={"limit": "1"})).get("items") or []
     if not nodes:
-        raise HcpError("no node objects found to take an address from", hint="give one with --api-server-address")
+        raise HcpError("no node objects found to take an address from", hint=GIVE)
     addresses = {item["type"]: item["address"] for item in nodes[0].get("status", {}).get("addresses") or []}
     for kind in ("ExternalDNS", "ExternalIP", "InternalIP"):
         if addresses.get(kind):
             return str(addresses[kind])
-    raise HcpError(
-        f"node {nodes[0]['metadata']['name']} has no usable address", hint="give one with --api-server-address"
-    )
+    raise HcpError(f"node {nodes[0]['metadata']['name']} has no usable address", hint=GIVE)

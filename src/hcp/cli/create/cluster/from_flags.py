@@ -1,4 +1,4 @@
-"""From the flags of `create cluster kubevirt` to ClusterOptions, with every check that needs no cluster."""
+"""From the flags of `create cluster` to ClusterOptions, with every check that needs no cluster."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from os import urandom
 
 from hcp.api import defaults, names
 from hcp.cli.create import quantity
-from hcp.cli.create.nodepool.from_flags import worker_options
+from hcp.cli.create.nodepool.from_flags import platform_of, worker_options
 from hcp.cli.create.options import ClusterOptions, WorkerOptions
 from hcp.cli.engine import files, grammar
 from hcp.cli.engine.command import Call, UsageError
@@ -25,6 +25,7 @@ def cluster_options(call: Call) -> ClusterOptions:
     """Every refusal that can be made without a cluster is made here, before anything is contacted."""
     _required(call)
     options = ClusterOptions()
+    options.platform = platform_of(call)
     options.name, options.namespace = call.text("name"), call.text("namespace")
     _names(options)
     options.release_image = call.text("release-image")
@@ -37,7 +38,11 @@ def cluster_options(call: Call) -> ClusterOptions:
     options.paused_until = _paused_until(call.text("pausedUntil"))
     _control_plane(call, options)
     _network(call, options)
-    _infra(call, options)
+    if options.platform == names.PLATFORM_NONE:
+        _own_machines(call, options)
+    else:
+        _publishing(call, options)
+        _infra(call, options)
     workers = worker_options(call)
     _annotations(call, options)
     _files(call, options)
@@ -162,6 +167,21 @@ def _network(call: Call, options: ClusterOptions) -> None:
             raise grammar.refuse(
                 "ovn-kubernetes-mtu", str(options.ovn_mtu), "out of range", f"a number from {MTU[0]} to {MTU[1]}"
             )
+
+
+def _own_machines(call: Call, options: ClusterOptions) -> None:
+    """Machines somewhere else: the control plane is on node ports, whose address they reach without any DNS."""
+    options.base_domain = options.base_domain or "example.com"
+    options.storage_class_mappings, options.snapshot_class_mappings = [], []
+    if call.switch("expose-through-load-balancer") and not call.text("external-api-server-address"):
+        return
+    options.publishing = "NodePort"
+    options.api_server_address = call.text("external-api-server-address")
+    if not options.api_server_address and is_render(call):
+        warn("without --external-api-server-address the rendered address is empty; fill it in before applying")
+
+
+def _publishing(call: Call, options: ClusterOptions) -> None:
     options.api_server_by_route = bool(call.text("external-dns-domain"))
     if options.api_server_by_route:
         warn("--external-dns-domain publishes the API server with a Route; no host names are set from it on KubeVirt")
@@ -238,7 +258,7 @@ def _files(call: Call, options: ClusterOptions) -> None:
     options.image_content_sources = []
     if call.text("image-content-sources"):
         options.image_content_sources = files.image_content_sources(call.text("image-content-sources"))
-    if call.text("infra-kubeconfig-file"):
+    if options.platform == names.PLATFORM_KUBEVIRT and call.text("infra-kubeconfig-file"):
         path = call.text("infra-kubeconfig-file")
         options.infra_kubeconfig = files.kubeconfig("infra-kubeconfig-file", path, lenient=is_render(call))
 

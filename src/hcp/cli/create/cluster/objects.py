@@ -99,13 +99,15 @@ def hosted_cluster(options: ClusterOptions) -> Object:
         "infraID": options.infra_id,
         "networking": _networking(options),
         "olmCatalogPlacement": options.olm_catalog_placement,
-        "platform": {"type": "KubeVirt", "kubevirt": _platform(options)},
+        "platform": {"type": options.platform},
         "pullSecret": {"name": f"{options.name}-pull-secret"},
         "release": {"image": options.release_image},
         "secretEncryption": {"type": "aescbc", "aescbc": {"activeKey": key}},
         "services": _services(options),
         "sshKey": {} if options.ssh_public_key is None else {"name": f"{options.name}-ssh-key"},
     }
+    if options.platform == names.PLATFORM_KUBEVIRT:
+        spec["platform"]["kubevirt"] = _platform(options)
     spec |= _present(
         additionalTrustBundle={} if options.trust_bundle is None else {"name": names.USER_CA_BUNDLE},
         imageContentSources=options.image_content_sources,

@@ -1,4 +1,4 @@
-"""`create cluster kubevirt`: read the flags, then either print the objects or hand them to the cluster."""
+"""`create cluster`: read the flags, then either print the objects or hand them to the cluster."""
 
 from __future__ import annotations
 

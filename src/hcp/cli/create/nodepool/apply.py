@@ -1,4 +1,4 @@
-"""`create nodepool kubevirt` without --render: check the pool against its cluster, then create it."""
+"""`create nodepool` without --render: check the pool against its cluster, then create it."""
 
 from __future__ import annotations
 
@@ -54,8 +54,11 @@ async def hosted_cluster(client: Client, options: WorkerOptions) -> dict[str, An
             exit_code=NOT_FOUND,
         ) from None
     platform = cluster["spec"].get("platform", {}).get("type")
-    if platform != "KubeVirt":
-        raise HcpError(f"NodePool platform type KubeVirt must be HostedCluster type {platform}")
+    if platform != options.platform:
+        raise HcpError(
+            f"NodePool platform type {options.platform} must be HostedCluster type {platform}",
+            hint=f"hcp create nodepool {str(platform).lower()} makes such a pool",
+        )
     return cluster
 
 

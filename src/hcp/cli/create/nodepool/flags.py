@@ -95,3 +95,33 @@ KUBEVIRT_FLAGS = (
     ),
     Flag("containerdisk", "string", "", "boot image of the VMs instead of the release's", only="hypershift", group=VM),
 )
+
+# Pools of platform None: nobody here makes a machine, so little is left to say about it.
+OWN_MACHINES = "Machines of your own"
+OWN_ARCH = Flag(
+    "arch",
+    "string",
+    "amd64",
+    "processor architecture of the nodes",
+    choices=("amd64", "arm64"),
+    ignore_case=True,
+    group=OWN_MACHINES,
+)
+OWN_UPGRADE_TYPE = Flag(
+    "node-upgrade-type",
+    "string",
+    "",
+    "written into the pool (default InPlace)",
+    choices=("Replace", "InPlace"),
+    ignore_case=True,
+    unused="machines are your own: nobody upgrades them",
+    group=OWN_MACHINES,
+)
+OWN_AUTO_REPAIR = Flag(
+    "auto-repair",
+    "bool",
+    False,
+    "replace machines whose node stays unhealthy",
+    unused="machines are your own: nobody replaces them",
+    group=OWN_MACHINES,
+)

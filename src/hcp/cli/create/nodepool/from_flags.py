@@ -1,8 +1,8 @@
-"""From the KubeVirt worker flags to WorkerOptions, with every check that needs no cluster."""
+"""From the worker flags to WorkerOptions, with every check that needs no cluster."""
 
 from __future__ import annotations
 
-from hcp.api.names import subdomain_problem
+from hcp.api.names import PLATFORM_KUBEVIRT, PLATFORM_NONE, subdomain_problem
 from hcp.cli.create import quantity
 from hcp.cli.create.options import WorkerOptions
 from hcp.cli.engine import grammar
@@ -13,14 +13,30 @@ MIN_DISK = 16
 SMALL_MEMORY = 2**30
 
 
+def platform_of(call: Call) -> str:
+    """The last word of `create cluster kubevirt` and its like, as the API spells it."""
+    return PLATFORM_NONE if call.command.path.endswith(" none") else PLATFORM_KUBEVIRT
+
+
 def worker_options(call: Call) -> WorkerOptions:
     """Reads and checks the flags in flags.py; names and replicas are the caller's."""
     options = WorkerOptions()
+    options.platform = platform_of(call)
     options.namespace = call.text("namespace")
     options.arch = call.text("arch")
-    options.upgrade_type = call.text("node-upgrade-type") or "Replace"
-    options.auto_repair = call.switch("auto-repair")
     options.release_image = call.text("release-image")
+    options.auto_repair = call.switch("auto-repair")
+    options.annotations = {}
+    if options.platform == PLATFORM_NONE:
+        # HyperShift's client writes it, and so do we: machines of one's own are replaced by nobody else.
+        options.upgrade_type = call.text("node-upgrade-type") or "InPlace"
+        return options
+    options.upgrade_type = call.text("node-upgrade-type") or "Replace"
+    _virtual_machine(call, options)
+    return options
+
+
+def _virtual_machine(call: Call, options: WorkerOptions) -> None:
     options.cores = call.number("cores")
     if options.cores < 1:
         raise grammar.refuse("cores", str(options.cores), "the number of cores must be at least 1", "a number from 1")
@@ -38,7 +54,6 @@ def worker_options(call: Call) -> WorkerOptions:
     options.qos_class = call.text("qos-class")
     options.container_disk = call.text("containerdisk")
     options.node_selector = grammar.selector("vm-node-selector", call.pairs("vm-node-selector"))
-    options.annotations = {}
     devices, networks = call.items("host-device-name"), call.items("additional-network")
     grammar.at_most("host-device-name", devices, grammar.MAX_DEVICES)
     grammar.at_most("additional-network", networks, grammar.MAX_NETWORKS)
@@ -56,7 +71,6 @@ def worker_options(call: Call) -> WorkerOptions:
     for network in options.additional_networks:
         if "/" not in network["name"]:
             warn(f"--additional-network {network['name']} has no namespace: it is looked up where the VMs run")
-    return options
 
 
 def _memory(text: str) -> str:

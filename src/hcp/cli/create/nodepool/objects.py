@@ -21,10 +21,12 @@ def node_pool(options: WorkerOptions) -> Object:
         "arch": options.arch,
         "clusterName": options.cluster_name,
         "management": {"autoRepair": options.auto_repair, "upgradeType": options.upgrade_type},
-        "platform": {"type": "KubeVirt", "kubevirt": kubevirt(options)},
+        "platform": {"type": options.platform},
         "release": {"image": options.release_image},
         "replicas": options.replicas,
     }
+    if options.platform == names.PLATFORM_KUBEVIRT:
+        spec["platform"]["kubevirt"] = kubevirt(options)
     if options.drain_timeout:
         spec["nodeDrainTimeout"] = options.drain_timeout
         spec["nodeVolumeDetachTimeout"] = options.detach_timeout

@@ -1,4 +1,4 @@
-"""`create nodepool kubevirt`: read the flags, then print the NodePool or create it."""
+"""`create nodepool`: read the flags, then print the NodePool or create it."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def pool_options(call: Call) -> WorkerOptions:
         warn("--cluster-name is not given: the pool is for the cluster called example")
     options = worker_options(call)
     options.name, options.cluster_name = call.text("name"), call.text("cluster-name")
-    flag = "node-count" if call.changed("node-count") else "replicas"
+    flag = "node-count" if options.platform == names.PLATFORM_KUBEVIRT and call.changed("node-count") else "replicas"
     options.replicas = call.number(flag)
     if options.replicas < 0:
         raise grammar.refuse(flag, str(options.replicas), "there cannot be fewer than no nodes", "a number from 0")
