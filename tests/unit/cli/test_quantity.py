@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hcp.cli.create import quantity
+from hcp.cli.engine import quantity
 
 
 @pytest.mark.parametrize(

@@ -34,6 +34,13 @@ COMMAND = Command(
             None,
             "Kubernetes minors whose releases go into the cluster's registry (default with profile kubevirt: 1.36)",
         ),
+        Flag(
+            "volumes",
+            "string",
+            "",
+            "how much all volumes together may hold, such as 40Gi (default: three quarters of the free disk)",
+            metavar="size",
+        ),
         Flag("from", "string", "", "take binaries and images from this folder where it holds them", metavar="dir"),
         *SOURCE_FLAGS,
     ),
@@ -56,7 +63,19 @@ def run(call: Call) -> int:
         Path(call.text("from")).resolve() if call.text("from") else None,
         build_only(call),
         tuple(filter(None, call.items("release"))) if call.changed("release") else None,
+        _bytes(call.text("volumes")),
     )
     outcome = up(wish, note)
     print(summary(outcome))
     return 0
+
+
+def _bytes(text: str) -> int | None:
+    from hcp.cli.engine import grammar, quantity
+
+    if not text:
+        return None
+    try:
+        return quantity.whole(text)
+    except ValueError as error:
+        raise grammar.refuse("volumes", text, str(error), quantity.RULE) from None

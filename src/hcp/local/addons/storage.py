@@ -1,4 +1,7 @@
-"""local-path-provisioner: volumes are folders on the node; its class is the default one."""
+"""local-path-provisioner: volumes are folders on the node, on btrfs each bounded by its claim (volumes.py).
+
+Its class is the default one.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +89,8 @@ def _deployment(image: str, helper: str) -> Object:
             {"name": "POD_NAMESPACE", "valueFrom": {"fieldRef": {"fieldPath": "metadata.namespace"}}},
             {"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}},
         ],
-        "securityContext": {"runAsUser": 0, "runAsGroup": 0},
+        # The bound of a volume is set by whoever administers the file system.
+        "securityContext": {"runAsUser": 0, "runAsGroup": 0, "capabilities": {"add": ["SYS_ADMIN"]}},
         "resources": {"requests": {"cpu": "10m", "memory": "30Mi"}},
         "volumeMounts": [
             {"name": "config", "mountPath": "/etc/config/", "readOnly": True},

@@ -6,15 +6,16 @@ from pathlib import Path
 
 from hcp.errors import HcpError
 from hcp.local.host import machine
-from hcp.local.node import cgroups
+from hcp.local.node import cgroups, volumes
 from hcp.local.state.layout import Layout
 from hcp.local.state.spec import Spec
 
 
 def clean_machine(layout: Layout, spec: Spec) -> None:
-    """Link, route, rules, kernel settings, cgroups. Must run after the supervisor ended."""
+    """Link, route, rules, kernel settings, cgroups, the device of its volumes. Must run after the supervisor ended."""
     machine.disconnect(spec, remembered_tools(layout))
     cgroups.remove(spec.node_name)
+    volumes.wait_released(layout)
     if left := cgroups.left(spec.node_name):
         raise HcpError(
             f"Some cgroups of cluster '{spec.name}' could not be removed",

@@ -12,7 +12,7 @@ from hcp.errors import HcpError
 from hcp.local.controlplane import certs, secrecy
 from hcp.local.controlplane.processes import control_plane
 from hcp.local.lifecycle.plan import plan
-from hcp.local.node import launch
+from hcp.local.node import launch, volumes
 from hcp.local.state import parts
 from hcp.local.state import spec as specs
 from hcp.local.state.layout import Layout
@@ -58,6 +58,7 @@ class _Run:
         self._mark = time.monotonic()
 
     def run(self) -> Outcome:
+        volumes.check(self.layout, self.wish.volumes, has_node=self.spec.has_node)
         started = self._processes()
         changed = started
         if self.spec.has_node:
@@ -124,6 +125,7 @@ class _Run:
 
         pause = references({"image-pause": found.paths["image-pause"]})["pause"]
         write_configuration(self.spec, self.layout, found.binaries(), pause, may_lower_oom_score=may_lower_oom_score())
+        volumes.prepare(self.layout, found.binaries()["mkfs.btrfs"], self.wish.volumes, self.say)
         specs.write_file(self.layout.run / "tools", "".join(f"{path}\n" for path in found.tools()))
 
     def _wait(self) -> None:

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 from hcp.local.node.syscalls import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_REC, MS_SHARED, MS_SLAVE, mount
+from hcp.local.node.volumes import mount_pool
 from hcp.local.state.layout import Layout
 
 _DEVICES = (
@@ -26,6 +27,8 @@ def build(layout: Layout, keep: list[Path], *, kvm: bool) -> None:
     """Must run in a fresh mount, pid and network namespace, as its process 1."""
     mount("none", "/", flags=MS_REC | MS_SLAVE)  # nothing we mount may appear on the machine
     mount("none", "/", flags=MS_REC | MS_SHARED)  # what pods mount must reach the kubelet, and the other way round
+    if layout.volumes.exists():
+        mount_pool(layout.volumes, layout.var / "lib" / "storage")
     held = {path: os.open(path, os.O_PATH) for path in (*_needed(layout, keep), Path("/sys/fs/cgroup"))}
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     mount("sysfs", "/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC)

@@ -75,6 +75,11 @@ class Layout:
         return self.root / "var"
 
     @property
+    def volumes(self) -> Path:
+        """The file system with the volumes of the cluster, in a file."""
+        return self.root / "volumes.img"
+
+    @property
     def run(self) -> Path:
         return self.root / "run"
 

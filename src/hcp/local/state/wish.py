@@ -18,6 +18,9 @@ class Wish:
     releases: tuple[str, ...] | None = None
     """Kubernetes minors whose releases go into the cluster's registry; not said: what the profile needs."""
 
+    volumes: int | None = None
+    """How many bytes all volumes together may hold; not said: most of what is free when the cluster is made."""
+
     def releases_for(self, profile: str) -> tuple[str, ...]:
         """A cluster that can run nodes gets what nodes need; a smaller one is usable without and stays quick."""
         if self.releases is not None:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from os import urandom
 
 from hcp.api import defaults, names
-from hcp.cli.create import quantity
 from hcp.cli.create.nodepool.from_flags import platform_of, worker_options
 from hcp.cli.create.options import ClusterOptions, WorkerOptions
-from hcp.cli.engine import files, grammar
+from hcp.cli.engine import files, grammar, quantity
 from hcp.cli.engine.command import Call, UsageError
 from hcp.cli.engine.terminal import warn
 

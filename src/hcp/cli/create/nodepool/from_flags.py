@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from hcp.api.names import PLATFORM_KUBEVIRT, PLATFORM_NONE, subdomain_problem
-from hcp.cli.create import quantity
 from hcp.cli.create.options import WorkerOptions
-from hcp.cli.engine import grammar
+from hcp.cli.engine import grammar, quantity
 from hcp.cli.engine.command import Call, UsageError
 from hcp.cli.engine.terminal import warn
 
