@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
@@ -10,15 +11,15 @@ from typing import Any, TypeVar
 from hcp.errors import HcpError
 
 T = TypeVar("T")
-# What a check may meet on the way: an object or a field that is not there yet, a server that starts.
-NOT_YET = (HcpError, AssertionError, LookupError, OSError, ValueError)
+# What a check may meet on the way: an object or a field that is not there yet, a server that starts or is busy.
+NOT_YET = (HcpError, AssertionError, LookupError, OSError, ValueError, subprocess.TimeoutExpired)
 
 
 async def eventually(
     check: Callable[[], Awaitable[T | None]],
     what: str = "",
     between: Callable[[], Awaitable[Any]] | None = None,
-    seconds: float = 90,
+    seconds: float = 300,
 ) -> T:
     """Ask until the answer is true, and give it; `between` is done after every no."""
     end = time.monotonic() + seconds

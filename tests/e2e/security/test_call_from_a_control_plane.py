@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import functools
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ import yaml
 from tests.support.e2e.control_planes import NS, available, create, guest_of
 from tests.support.e2e.hosted_tools import Guest
 from tests.support.e2e.local_tools import Cluster, hcp, namespace, server, service
-from tests.support.e2e.packets import METADATA, closed, metadata_listener
+from tests.support.e2e.packets import METADATA, answers, metadata_listener
 from tests.support.e2e.world import ADDRESS, PORT, World, world
 from tests.support.eventually import eventually_sync
 
@@ -66,9 +67,14 @@ def pod_address(management: Cluster, ns: str, selector: str) -> str:
     return found
 
 
-def targets(management: Cluster) -> dict[str, Target]:
+def node_address(management: Cluster) -> str:
     [node] = management.get("nodes")["items"]
-    address = next(a["address"] for a in node["status"]["addresses"] if a["type"] == "InternalIP")
+    found: str = next(a["address"] for a in node["status"]["addresses"] if a["type"] == "InternalIP")
+    return found
+
+
+def targets(management: Cluster) -> dict[str, Target]:
+    address = node_address(management)
     other = f"{NS}-other"
     component = "hypershift.openshift.io/control-plane-component="
     balancer = management.get("service", "kube-apiserver", "-n", other)["status"]["loadBalancer"]["ingress"][0]["ip"]
@@ -135,9 +141,9 @@ def test_targets_in_the_management_cluster_are_not_reached(management: Cluster, 
     labels = {"metadata": {"name": "calls", "labels": {"calls": "yes"}}}
     guest.kubectl("apply", "-f", "-", stdin=yaml.safe_dump({**namespace("calls"), **labels}))
     for what, (host, port) in targets(management).items():
-        # The operator's namespace lets nobody in, which is another border.
-        if what not in ("the operator", "etcd of others"):
-            assert not closed(management, PRIVATE, "friend", host, port), f"{what} does not answer at all"
+        # These two let no pod in, which is another border; the node is held by none.
+        asker = "metadata" if what in ("the operator", "etcd of others") else "friend"
+        assert answers(management, PRIVATE, asker, host, port), f"{what} does not answer at all"
         url = f"https://{host}:{port}/"
         said = eventually_sync(functools.partial(call, guest, url, outside.ca_pem), f"the webhook for {what}")
         assert any(word in said for word in ("refused", "timeout", "deadline", "unreachable")), f"{what}: {said}"
@@ -189,3 +195,65 @@ def test_a_conversion_by_url_does_not_reach_the_management_cluster(
         guest.kubectl("get", "things.v2.calls.example.com", "one")
     assert url in str(said.value), said.value
     assert any(word in str(said.value) for word in ("refused", "timeout", "deadline")), said.value
+
+
+def issue_by(management: Cluster, url: str) -> None:
+    """The hosted API server takes tokens of an issuer, as its flags say it; the operator is paused meanwhile.
+
+    Setting an issuer in the HostedCluster has no effect yet. Where the API server may dial is the same whoever wrote
+    the flags, and that is what counts here.
+    """
+    ns = f"{NS}-mine"
+    [container] = [
+        (index, found)
+        for index, found in enumerate(api_server(management)["spec"]["template"]["spec"]["containers"])
+        if found["name"] == "kube-apiserver"
+    ]
+    field = "args" if container[1].get("args") else "command"
+    kept = [word for word in container[1][field] if not word.startswith("--oidc-")]
+    words = [*kept, f"--oidc-issuer-url={url}", "--oidc-client-id=tests"]
+    path = f"/spec/template/spec/containers/{container[0]}/{field}"
+    patch = json.dumps([{"op": "replace", "path": path, "value": words}])
+    management.kubectl("patch", "deployment", "kube-apiserver", "-n", ns, "--type=json", "-p", patch)
+    management.kubectl("rollout", "status", "deployment/kube-apiserver", "-n", ns, "--timeout=300s", seconds=320)
+
+
+def api_server(management: Cluster) -> dict[str, Any]:
+    found: dict[str, Any] = management.get("deployment", "kube-apiserver", "-n", f"{NS}-mine")
+    return found
+
+
+def said_of_issuer(management: Cluster, url: str) -> str:
+    """What the API server logs about asking its issuer; it tries again every few seconds."""
+    words = ("logs", "deployment/kube-apiserver", "-n", f"{NS}-mine", "-c", "kube-apiserver", "--tail=-1")
+    lines = [line for line in management.kubectl(*words).splitlines() if f"{url}/.well-known" in line]
+    return lines[-1] if lines else ""
+
+
+def test_an_issuer_of_tokens_in_the_management_cluster_is_not_dialled(
+    management: Cluster, guest: Guest, outside: World
+) -> None:
+    pause = json.dumps({"spec": {"pausedUntil": "true"}})
+    management.kubectl("patch", "hostedcluster", "mine", "-n", NS, "--type=merge", "-p", pause)
+    for host, port in ((pod_address(management, PRIVATE, "app=victim"), 8080), (node_address(management), 6443)):
+        assert answers(management, PRIVATE, "friend", host, port)
+        url = f"https://{host}:{port}"
+        issue_by(management, url)
+        said = eventually_sync(functools.partial(said_of_issuer, management, url), f"the API server asks {url}", 120)
+        assert any(word in said for word in ("refused", "timeout", "deadline", "unreachable")), said
+        assert "x509" not in said and "HTTP response" not in said, said
+
+
+def test_an_issuer_of_tokens_outside_is_dialled(management: Cluster, guest: Guest, outside: World) -> None:
+    """It does not trust the certificate there, but it has seen it."""
+    url = f"https://{ADDRESS}:{PORT}"
+    issue_by(management, url)
+    said = eventually_sync(functools.partial(said_of_issuer, management, url), f"the API server asks {url}", 120)
+    assert "x509" in said, said
+    back = json.dumps({"spec": {"pausedUntil": None}})
+    management.kubectl("patch", "hostedcluster", "mine", "-n", NS, "--type=merge", "-p", back)
+
+    def as_before() -> bool:
+        return "--oidc-" not in json.dumps(api_server(management)["spec"]["template"])
+
+    eventually_sync(as_before, "the operator takes its API server back", 120)

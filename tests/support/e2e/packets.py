@@ -32,10 +32,10 @@ while True:
 """
 _SAY = """
 import socket, sys
-host, port, word, source = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4]
+host, port, word, source, link = sys.argv[1], int(sys.argv[2]), sys.argv[3], sys.argv[4], sys.argv[5]
 if ":" in host:
     s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
-    where = (host, port, 0, socket.if_nametoindex("eth0"))
+    where = (host, port, 0, socket.if_nametoindex(link))
 else:
     s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     where = (host, port)
@@ -44,6 +44,7 @@ if source:
 try:
     for _ in range(3):
         s.sendto(word.encode(), where)
+    print("sent")
 except OSError as error:
     print(error)
 """
@@ -82,6 +83,20 @@ for number in range(3):
             break
         if packet[0] == 129:
             print(sender[0].partition("%")[0])
+"""
+_SPEAK_IPV6 = """
+import pathlib, sys, time
+setting = pathlib.Path("/proc/sys/net/ipv6/conf") / sys.argv[1] / "disable_ipv6"
+if setting.read_text().strip() != "0":
+    setting.write_text("0")
+end = time.monotonic() + 60
+while time.monotonic() < end:
+    for line in open("/proc/net/if_inet6"):
+        number, _, _, _, flags, name = line.split()
+        if name == sys.argv[1] and number.startswith("fe80") and not int(flags, 16) & 0x40:  # not tentative any more
+            print(number)
+            sys.exit()
+    time.sleep(0.2)
 """
 _CODE = """
 import ssl, sys, urllib.error, urllib.request
@@ -131,8 +146,11 @@ def heard(cluster: Cluster, ns: str, pod: str, port: int, family: int = 4) -> It
         process.wait()
 
 
-def datagram(cluster: Kubectl, ns: str, pod: str, to: tuple[str, int], word: str, source: str = "") -> None:
-    run(cluster, ns, pod, _SAY, to[0], str(to[1]), word, source)
+def datagram(
+    cluster: Kubectl, ns: str, pod: str, to: tuple[str, int], word: str, source: str = "", link: str = "eth0"
+) -> None:
+    """Leaves the pod for certain: a packet that was never sent would show nothing."""
+    assert run(cluster, ns, pod, _SAY, to[0], str(to[1]), word, source, link) == "sent"
 
 
 def take_address(cluster: Kubectl, ns: str, pod: str, address: str, link: str = "eth0") -> None:
@@ -156,6 +174,13 @@ def link_locals(cluster: Kubectl, ns: str, pod: str) -> set[str]:
     lines = _exec(cluster, ns, pod, "cat", "/proc/net/if_inet6").splitlines()
     numbers = [int(line.split()[0], 16) for line in lines if line.startswith("fe80")]
     return {str(ipaddress.IPv6Address(number)) for number in numbers}
+
+
+def speak_ipv6(cluster: Kubectl, ns: str, pod: str, link: str) -> str:
+    """The link-local address of a link, switched on where it was off: root can, and an attacker would."""
+    number = run(cluster, ns, pod, _SPEAK_IPV6, link)
+    assert number, f"{pod} gets no link-local address on {link}"
+    return str(ipaddress.IPv6Address(int(number, 16)))
 
 
 def neighbours(cluster: Kubectl, ns: str, pod: str, link: str) -> set[str]:
@@ -182,6 +207,27 @@ def closed(cluster: Kubectl, ns: str, pod: str, host: str, port: int, seconds: f
     said = run(cluster, ns, pod, _KNOCK, host, str(port), str(seconds))
     assert said.startswith(("open", "closed")), said
     return said.startswith("closed")
+
+
+def answers(cluster: Kubectl, ns: str, pod: str, host: str, port: int) -> bool:
+    """Whether a pod can connect, however busy the machine is."""
+    with contextlib.suppress(AssertionError):
+        eventually_sync(lambda: not closed(cluster, ns, pod, host, port, 10), "an answer", 60)
+        return True
+    return False
+
+
+def kept_off(cluster: Kubectl, ns: str, pod: str, target: tuple[str, int], known: tuple[str, int]) -> bool:
+    """Whether a pod cannot connect to a target, while it can, in the same time, to an address known to answer it.
+
+    Else a network that is down, or a machine that is slow, would look like a policy.
+    """
+    for seconds in (3, 10, 30):
+        if not closed(cluster, ns, pod, *target, seconds):
+            return False
+        if not closed(cluster, ns, pod, *known, seconds):
+            return True
+    raise AssertionError(f"{pod} does not reach {known[0]}:{known[1]} either, so nothing is shown")
 
 
 METADATA = "169.254.169.254"

@@ -16,8 +16,11 @@ ADDRESS, PORT = "198.18.250.2", 8443
 _MACHINE = "198.18.250.1"
 _NAME, _LINK = "hcp-e2e-world", "hcp-e2e-w"
 _SERVE = """
-import http.server, json, ssl, sys
+import http.server, json, socket, ssl, sys, threading
 class H(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        print("asked", self.path, flush=True)
+        self.send_error(404)
     def do_POST(self):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         answer = {**asked, "response": {"uid": asked["request"]["uid"], "allowed": True}}
@@ -28,6 +31,12 @@ class H(http.server.BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
         print("called", flush=True)
+def hear():
+    s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    s.bind(("", int(sys.argv[2])))
+    while True:
+        print("heard", s.recv(100).decode(), flush=True)
+threading.Thread(target=hear, daemon=True).start()
 server = http.server.ThreadingHTTPServer(("", int(sys.argv[2])), H)
 context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
 context.load_cert_chain(sys.argv[1])
@@ -39,11 +48,16 @@ WEBHOOK = _SERVE
 
 
 class World:
-    """A webhook server out there; `calls` is how often it was asked."""
+    """A server out there: `calls` is how often it was asked as a webhook, `heard` which datagrams came."""
 
     def __init__(self, ca_pem: bytes, log: Path) -> None:
         self.ca_pem = ca_pem
         self._log = log
+
+    @property
+    def heard(self) -> set[str]:
+        lines = self._log.read_text().splitlines()
+        return {line.removeprefix("heard ") for line in lines if line.startswith("heard ")}
 
     @property
     def calls(self) -> int:
