@@ -1,4 +1,4 @@
-"""A team writes bad HostedClusters, NodePools, Secrets, ConfigMaps and annotations without an end.
+"""A team writes bad HostedClusters, NodePools, Routes, Secrets, ConfigMaps and annotations without an end.
 
 `HCP_FLOOD=2000` sends more of them; the seed is printed with what failed.
 """
@@ -13,15 +13,20 @@ from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 
+import pytest
+from tests.support import crds
 from tests.support import management as s
 from tests.support.api_server import ApiServer
 from tests.support.eventually import eventually
+from tests.support.router import World, running_world
 from tests.support.security import bad_objects
-from tests.support.security.attacker import Attacker, enter
+from tests.support.security.attacker import RBAC, Attacker, enter
+from tests.support.security.good_route import GOOD, loose, serve_good
 
 from hcp.errors import HcpError
 from hcp.kube import Client
 from hcp.kube import resources as k
+from hcp.router.crd import route_crd
 
 COUNT = int(os.environ.get("HCP_FLOOD", "240"))
 SEED = int(os.environ.get("HCP_FLOOD_SEED", "1"))
@@ -31,30 +36,66 @@ AT_ONCE = 40
 
 
 async def test_others_are_served_and_nothing_is_traced(
-    admin: Client, attacker: Attacker, management: ApiServer
+    admin: Client, attacker: Attacker, management: ApiServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     victim = await enter(admin, management)
+    await _let_write_routes(admin, attacker)
     operator = s.OperatorProcess(management)
     dice = random.Random(SEED)
     waits: list[float] = []
-    accepted = sent = peak = 0
+    accepted: Counter[str] = Counter()
+    sent = peak = 0
     try:
-        await victim.cluster("good")
-        while sent < COUNT:
-            made = [_bad(dice, attacker, sent + number) for number in range(min(AT_ONCE, COUNT - sent))]
-            accepted += sum(await asyncio.gather(*(_send(attacker, obj) for obj in made)))
-            sent += len(made)
-            waits.append(await _edit(victim, len(waits)))
-            peak = max(peak, _memory(operator.pid))
-            await _clear(attacker)
+        # The kind of a cluster that checks nothing by itself, so that the router is given all of it.
+        async with running_world(admin, victim.namespace, tmp_path, loose(route_crd())) as world:
+            await world.service("mine", await world.backend("mine", tls=False), ns=attacker.namespace)
+            await serve_good(world)
+            haproxy = world.process.pid
+            await victim.cluster("good")
+            while sent < COUNT:
+                made = [_bad(dice, attacker, sent + number) for number in range(min(AT_ONCE, COUNT - sent))]
+                taken = await asyncio.gather(*(_send(attacker, obj) for obj in made))
+                accepted.update(obj["kind"] for obj, took in zip(made, taken, strict=True) if took)
+                sent += len(made)
+                waits.append(await _edit(victim, len(waits)))
+                await _move(world, len(waits))
+                peak = max(peak, _memory(operator.pid))
+                await _clear(attacker)
+            assert world.process.pid == haproxy, "HAProxy was started again"
         assert not operator.ended
         assert _traces(management.log("operator")) == {}
+        assert [record.getMessage() for record in caplog.records if record.exc_info] == [], "the router's tracebacks"
         assert peak < MEMORY
-        assert accepted > sent // 10  # else nothing but the schema was tried
+        assert accepted.total() > sent // 10  # else nothing but the schema was tried
+        assert {"HostedCluster", "NodePool", "Route", "Secret", "ConfigMap"} <= accepted.keys()
     finally:
-        print(f"seed {SEED}: {sent} sent, {accepted} accepted, peak {peak >> 20} MiB, edits acted on in {waits}")
+        print(f"seed {SEED}: {sent} sent, accepted {dict(accepted)}, peak {peak >> 20} MiB, edits acted on in {waits}")
         operator.kill()
         await victim.client.close()
+        await crds.install(admin, [s.open_crd(k.ROUTES)])
+
+
+async def _let_write_routes(admin: Client, attacker: Attacker) -> None:
+    inside = {"name": "routes", "namespace": attacker.namespace}
+    rules = [{"apiGroups": ["route.openshift.io"], "resources": ["routes"], "verbs": ["*"]}]
+    await admin.apply({"apiVersion": f"{RBAC}/v1", "kind": "Role", "metadata": inside, "rules": rules})
+    await admin.apply(
+        {
+            "apiVersion": f"{RBAC}/v1",
+            "kind": "RoleBinding",
+            "metadata": inside,
+            "roleRef": {"apiGroup": RBAC, "kind": "Role", "name": "routes"},
+            "subjects": [{"kind": "ServiceAccount", "name": "team", "namespace": attacker.namespace}],
+        }
+    )
+
+
+async def _move(world: World, number: int) -> None:
+    """A good Route gets another host: it is served there, and the other good one all the while."""
+    host = f"moved-{number}.example.com"
+    await world.route("moved", "good", host=host)
+    await world.reaches(host, "good")
+    assert await world.greeting(GOOD) == "good"
 
 
 def _traces(log: str) -> Counter[str]:
@@ -70,9 +111,11 @@ def _traces(log: str) -> Counter[str]:
 
 def _bad(dice: random.Random, attacker: Attacker, number: int) -> bad_objects.Object:
     ns, name = attacker.namespace, f"bad-{number}"
-    kind = dice.choice(["cluster", "cluster", "pool", "pool", "pool", "secret", "config"])
+    kind = dice.choice(["cluster", "cluster", "pool", "pool", "route", "route", "secret", "config"])
     if kind == "cluster":
         return bad_objects.cluster(dice, ns, name)
+    if kind == "route":
+        return bad_objects.route(dice, ns, name)
     if kind == "pool":
         near = max(0, number - dice.randrange(AT_ONCE))
         return bad_objects.pool(dice, ns, name, f"bad-{near}", f"bad-{near}")
@@ -106,7 +149,7 @@ async def _edit(victim: Attacker, number: int) -> float:
 
 async def _clear(attacker: Attacker) -> None:
     """The attacker tidies up, so that the next ones find room; deletion is part of the attack."""
-    for resource in (k.NODEPOOLS, k.HOSTEDCLUSTERS, k.SECRETS, k.CONFIGMAPS):
+    for resource in (k.ROUTES, k.NODEPOOLS, k.HOSTEDCLUSTERS, k.SECRETS, k.CONFIGMAPS):
         for obj in await attacker.client.list(resource, attacker.namespace):
             if obj["metadata"]["name"] != "kube-root-ca.crt":
                 with suppress(HcpError):

@@ -13,6 +13,7 @@ import pytest
 from tests.support.api_server import ApiServer
 from tests.support.eventually import eventually
 from tests.support.router import World, running_world
+from tests.support.security.good_route import GOOD, loose, serve_good
 from tests.support.security.route_user import namespace_owner
 
 from hcp.kube import Client, load_config
@@ -23,7 +24,6 @@ from hcp.router.crd import route_crd
 from hcp.router.haproxy import HAProxy, Pushed
 from hcp.runtime.events import BURST
 
-GOOD = "good.example.com"
 # Two line ends end a table in HAProxy's control language: what follows would be a command.
 COMMANDS = "\n\nshutdown frontend tls-0\ndel map #0\n"
 WRITTEN = [
@@ -44,18 +44,6 @@ WRITTEN = [
     {"path": "//\\\n"},
     {"path": "no-slash"},
 ]
-
-
-def loose(schema: Any) -> Any:
-    """The definition of a cluster that checks nothing by itself."""
-    if isinstance(schema, dict):
-        return {
-            key: loose(value)
-            for key, value in schema.items()
-            if key not in ("pattern", "maxLength", "x-kubernetes-validations", "enum", "maximum", "minimum")
-            or not isinstance(value, str | int | list)
-        }
-    return [loose(one) for one in schema] if isinstance(schema, list) else schema
 
 
 def body(name: str, namespace: str, spec: dict[str, Any]) -> dict[str, Any]:
@@ -80,12 +68,6 @@ async def lax_world(own_server: ApiServer, tmp_path: Path) -> AsyncIterator[Worl
         made = await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "good-"}})
         async with running_world(client, made["metadata"]["name"], tmp_path, loose(route_crd())) as found:
             yield found
-
-
-async def serve_good(world: World, name: str = "good", host: str = GOOD) -> None:
-    await world.service(name, await world.backend(name))
-    await world.route(name, name, host=host)
-    await world.reaches(host, name)
 
 
 @pytest.mark.parametrize("spec", WRITTEN, ids=lambda spec: f"{next(iter(spec))}-{len(next(iter(spec.values())))}")

@@ -13,11 +13,12 @@ from typing import Any
 from tests.support.crds import changed, rendered_cluster, rendered_pool
 
 from hcp.api import generate, names
+from hcp.router.crd import route_crd
 
 Object = dict[str, Any]
 SCHEMAS = {
     crd["spec"]["names"]["kind"]: crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
-    for crd in generate.crds()
+    for crd in (*generate.crds(), route_crd())
 }
 TEXTS = (
     *("", " ", "x", "x" * 63, "x" * 64, "x" * 253, "bücher", "日本", "a\nb", 'a"b', "a'b", "a`id`", "$(id)", "{{.}}"),
@@ -56,8 +57,20 @@ def leaves(path: str, schema: Object) -> Iterator[tuple[str, Object]]:
 
 
 LEAVES = {
-    kind: list(leaves("spec", schema)) for kind, schema in SCHEMAS.items() if kind in ("HostedCluster", "NodePool")
+    kind: list(leaves("spec", schema))
+    for kind, schema in SCHEMAS.items()
+    if kind in ("HostedCluster", "NodePool", "Route")
 }
+# Two line ends end a table in HAProxy's control language: what follows would be a command.
+HOSTS = (
+    *(
+        "good.example.com",
+        "a.example.com\n\nshutdown frontend tls-0\n",
+        "good.example.com 9\nevil.example.com",
+        "*.x.y",
+    ),
+    *("a" * 300 + ".example.com", "#a.example.com", "a..example.com", "bücher.example.com", "GOOD.example.com", "."),
+)
 
 
 def value(dice: random.Random, schema: Object) -> Any:
@@ -90,8 +103,33 @@ def cluster(dice: random.Random, namespace: str, name: str) -> Object:
     good = rendered_cluster(namespace, name)
     good["spec"] |= {"infraID": name, "release": {"image": "127.0.0.1:1/release:1.36.3"}}
     if dice.random() < 0.3:
-        known = [v for k, v in vars(names).items() if k.startswith("ANNOTATION_") and isinstance(v, str)]
-        good["metadata"]["annotations"] = {dice.choice(known): dice.choice([*TEXTS, "x" * 50_000]) for _ in range(3)}
+        good["metadata"]["annotations"] = hostile_annotations(dice)
+        return good
+    return spoiled(dice, good)
+
+
+def hostile_annotations(dice: random.Random) -> dict[str, str]:
+    """Three that we know, with what nobody should write there."""
+    known = [v for k, v in vars(names).items() if k.startswith("ANNOTATION_") and isinstance(v, str)]
+    return {dice.choice(known): dice.choice([*TEXTS, "x" * 50_000]) for _ in range(3)}
+
+
+def route(dice: random.Random, namespace: str, name: str) -> Object:
+    good: Object = {
+        "apiVersion": "route.openshift.io/v1",
+        "kind": "Route",
+        "metadata": {"name": name, "namespace": namespace},
+        "spec": {
+            "host": f"{name}.{namespace}.example.com",
+            "to": {"kind": "Service", "name": dice.choice(["mine", "nobody"])},
+            "port": {"targetPort": "main"},
+            "tls": {"termination": "passthrough"},
+        },
+    }
+    if dice.random() < 0.2:
+        good["metadata"]["annotations"] = hostile_annotations(dice)
+    if dice.random() < 0.4:
+        good["spec"][dice.choice(["host", "subdomain", "path"])] = dice.choice([*HOSTS, *TEXTS])
         return good
     return spoiled(dice, good)
 
@@ -102,7 +140,9 @@ def pool(dice: random.Random, namespace: str, name: str, cluster_name: str, conf
     kind = dice.random()
     if kind < 0.25:
         good["metadata"]["annotations"] = {names.ANNOTATION_VM_JSON_PATCH: dice.choice(PATCHES)}
-    elif kind < 0.5:
+    elif kind < 0.35:
+        good["metadata"]["annotations"] = hostile_annotations(dice)
+    elif kind < 0.55:
         good["spec"]["config"] = [{"name": config}]
     else:
         return spoiled(dice, good)
