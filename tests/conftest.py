@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from tests.support import management
+from tests.support.ahead import Ahead
 from tests.support.api_server import ApiServer, LocalServer, binaries
 from tests.support.bootstrap_server import Server as BootstrapServer
 from tests.support.bootstrap_server import running as running_bootstrap_server
@@ -53,12 +54,21 @@ def local_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalServ
         server.stop()
 
 
+@pytest.fixture(scope="session")
+def next_servers(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, bin_dir: Path
+) -> Iterator[Ahead]:
+    wanted = sum("own_server" in getattr(item, "fixturenames", ()) for item in request.session.items)
+    servers = Ahead(lambda: ApiServer(tmp_path_factory.mktemp("own-server"), bin_dir), wanted)
+    yield servers
+    servers.close()
+
+
 @pytest.fixture
-def own_server(tmp_path: Path, bin_dir: Path) -> Iterator[ApiServer]:
+def own_server(next_servers: Ahead) -> Iterator[ApiServer]:
     """A server for one test alone, which may stop and start it."""
-    server = ApiServer(tmp_path, bin_dir)
+    server = next_servers.take()
     try:
-        server.start()
         yield server
     finally:
         server.stop()

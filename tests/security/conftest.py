@@ -9,26 +9,31 @@ import pytest
 from tests.support import management as s
 from tests.support.api_server import ApiServer
 from tests.support.security.attacker import Attacker, enter
+from tests.support.security.fresh import Fresh
 
 from hcp.kube import Client, load_config
 
-_prepared: set[str] = set()
+
+@pytest.fixture(scope="session")
+def fresh(tmp_path_factory: pytest.TempPathFactory, bin_dir: Path) -> Iterator[tuple[ApiServer, Fresh]]:
+    with s.management_server(tmp_path_factory.mktemp("management"), bin_dir) as made:
+        known = Fresh(made)
+        known.prepare()
+        yield made, known
 
 
 @pytest.fixture(scope="module")
-def management(tmp_path_factory: pytest.TempPathFactory, bin_dir: Path) -> Iterator[ApiServer]:
-    """A management cluster without nodes, one per file."""
-    with s.management_server(tmp_path_factory.mktemp("management"), bin_dir) as made:
-        yield made
+def management(fresh: tuple[ApiServer, Fresh]) -> Iterator[ApiServer]:
+    """A management cluster without nodes, with our kinds and those of our neighbours; each file finds it empty."""
+    yield fresh[0]
+    _keeper.stop()
+    fresh[1].again()
 
 
 @pytest.fixture
 async def admin(management: ApiServer) -> AsyncIterator[Client]:
-    """The administrator, with our kinds and those of our neighbours in place."""
+    """The administrator."""
     async with Client(load_config(management.kubeconfig)) as made:
-        if management.url not in _prepared:
-            await s.prepare(made)
-            _prepared.add(management.url)
         yield made
 
 
@@ -40,9 +45,35 @@ async def attacker(admin: Client, management: ApiServer) -> AsyncIterator[Attack
     await found.client.close()
 
 
+class Keeper:
+    """One operator for all tests of a file that follow each other and want one: starting it takes longer than most."""
+
+    def __init__(self) -> None:
+        self._running: s.OperatorProcess | None = None
+
+    def get(self, server: ApiServer) -> s.OperatorProcess:
+        if self._running is None or self._running.ended:
+            self.stop()
+            self._running = s.OperatorProcess(server)
+        return self._running
+
+    def stop(self) -> None:
+        if self._running is not None:
+            self._running.kill()
+        self._running = None
+
+
+_keeper = Keeper()
+
+
+@pytest.fixture(autouse=True)
+def no_operator_unasked(request: pytest.FixtureRequest) -> None:
+    """A test that wants none, or starts its own, is alone."""
+    if "operator" not in request.fixturenames:
+        _keeper.stop()
+
+
 @pytest.fixture
-def operator(management: ApiServer, admin: Client) -> Iterator[s.OperatorProcess]:
+def operator(management: ApiServer, admin: Client) -> s.OperatorProcess:
     """The operator as a process of its own; `management.log("operator")` is what it says."""
-    running = s.OperatorProcess(management)
-    yield running
-    running.kill()
+    return _keeper.get(management)

@@ -14,16 +14,20 @@ Object = dict[str, Any]
 
 
 async def install(client: Client, crds: list[Object] | None = None) -> None:
-    """Apply CRDs and wait until the server serves them."""
-    for crd in crds if crds is not None else generate.crds():
-        await client.apply(crd)
-        name = crd["metadata"]["name"]
-        while True:
-            found = await client.get(r.CRDS, name)
-            conditions = (found.get("status") or {}).get("conditions") or []
-            if any(one["type"] == "Established" and one["status"] == "True" for one in conditions):
-                break
-            await asyncio.sleep(0.1)
+    """Apply CRDs, all at the same time, and wait until the server serves them."""
+    await asyncio.gather(*(_install(client, crd) for crd in (crds if crds is not None else generate.crds())))
+
+
+async def _install(client: Client, crd: Object) -> None:
+    live = await client.apply(crd)
+    while not _established(live):
+        await asyncio.sleep(0.05)
+        live = await client.get(r.CRDS, crd["metadata"]["name"])
+
+
+def _established(crd: Object) -> bool:
+    conditions = (crd.get("status") or {}).get("conditions") or []
+    return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)
 
 
 def rendered_cluster(namespace: str, name: str = "demo") -> Object:
