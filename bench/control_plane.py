@@ -7,7 +7,7 @@ Needs a management cluster on this machine with the operator installed (`hcp loc
 1. a bare etcd + kube-apiserver until /readyz, several times, and one hosted cluster from creation to Available;
 2. memory (PSS) of the four bare processes and of the four of an idle hosted cluster, after the same idle time;
 3. a crowd of bare pairs started at once, then as many hosted clusters created at once: p50 and p99 until Available,
-   memory each, API writes per cluster;
+   memory each, API writes per cluster, and what the operator and its helpers held at most, with their limits;
 4. more of them, until the number asked for or until they no longer come up.
 
 Every figure is printed with the yardstick it is measured against; nothing is asserted.
@@ -23,7 +23,7 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -39,10 +39,9 @@ NAMESPACE = "bench"
 WRITES = ("create", "update", "patch", "delete")
 
 
-def pod_memory(uids: Iterable[str]) -> dict[str, float]:
-    """PSS by program of all processes of these pods, found by their cgroup."""
+def pod_processes(uids: Iterable[str]) -> Iterator[tuple[str, Path]]:
+    """Program and folder in /proc of all processes of these pods, found by their cgroup."""
     marks = {form for uid in uids for form in (uid, uid.replace("-", "_"))}
-    found: dict[str, float] = {}
     for entry in Path("/proc").iterdir():
         if not entry.name.isdigit():
             continue
@@ -52,9 +51,24 @@ def pod_memory(uids: Iterable[str]) -> dict[str, float]:
         except OSError:
             continue
         if any(mark in cgroup for mark in marks):
-            name = Path(command).name or "?"
-            found[name] = found.get(name, 0.0) + pss(int(entry.name))
+            yield Path(command).name or "?", entry
+
+
+def pod_memory(uids: Iterable[str]) -> dict[str, float]:
+    """PSS by program."""
+    found: dict[str, float] = {}
+    for name, entry in pod_processes(uids):
+        found[name] = found.get(name, 0.0) + pss(int(entry.name))
     return found
+
+
+def pod_peak(uid: str) -> float:
+    """The most its processes ever held at a time, in MB; what they share is counted for each."""
+    total = 0.0
+    for _, entry in pod_processes([uid]):
+        lines = (entry / "status").read_text().splitlines()
+        total += sum(int(line.split()[1]) / 1e3 for line in lines if line.startswith("VmHWM:"))
+    return total
 
 
 class Fleet:
@@ -141,6 +155,18 @@ class Fleet:
     async def memory(self, name: str) -> dict[str, float]:
         pods = await self._client.list(k.PODS, f"{NAMESPACE}-{name}")
         return await asyncio.to_thread(pod_memory, [p["metadata"]["uid"] for p in pods])
+
+    async def helpers(self) -> list[str]:
+        """What works for all clusters: how much each held at most, and its limit."""
+        told = []
+        for ns in ("hypershift", "openshift-ingress"):
+            for pod in await self._client.list(k.PODS, ns):
+                limits = [c.get("resources", {}).get("limits", {}).get("memory") for c in pod["spec"]["containers"]]
+                peak = await asyncio.to_thread(pod_peak, pod["metadata"]["uid"])
+                told.append(
+                    f"{pod['metadata']['name']} {peak:.0f} MB of {'+'.join(limit or 'any' for limit in limits)}"
+                )
+        return told
 
     async def objects(self, name: str) -> int:
         """How many objects the operator made for one cluster, in its namespace and beside it."""
@@ -269,6 +295,7 @@ async def _crowd(fleet: Fleet, options: argparse.Namespace) -> None:
     await asyncio.sleep(options.idle)
     each = [sum((await fleet.memory(n)).values()) for n in names]
     say(f"memory of one control plane, all processes, {len(names)} running: median {statistics.median(each):.0f} MB")
+    say("at most held by what works for all of them: " + ", ".join(await fleet.helpers()))
     available = Path("/proc/meminfo").read_text().split("MemAvailable:")[1].split()[0]
     say(f"memory left on the machine: {int(available) / 1e6:.1f} GB")
 
