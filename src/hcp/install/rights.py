@@ -58,7 +58,6 @@ def operator_rules() -> list[Object]:
         rule("", "resourcequotas", [*FOLLOW, *write]),
         rule("", "nodes", FOLLOW),
         rule("apps", "deployments statefulsets", [*FOLLOW, *write, "delete"]),
-        rule("apps", "deployments", ["get"]),
         rule("policy", "poddisruptionbudgets", [*FOLLOW, *write]),
         rule("networking.k8s.io", "networkpolicies", [*FOLLOW, *write]),
         rule("networking.k8s.io", "servicecidrs", FOLLOW),
