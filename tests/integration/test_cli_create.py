@@ -11,9 +11,11 @@ from typing import Any
 import yaml
 from tests.support.cli_runner import IMAGE, Runner, api_server, hcp_cli
 
+from hcp.build_info import identity
 from hcp.kube import Client
 from hcp.kube.errors import NotFound
 from hcp.kube.resources import CONFIGMAPS, CRDS, HOSTEDCLUSTERS, NAMESPACES, NODEPOOLS, NODES, SECRETS, STORAGECLASSES
+from hcp.operator.announce import tell_version
 
 __all__ = ["api_server", "hcp_cli"]
 INFRA_LABEL = "hypershift.openshift.io/auto-created-for-infra"
@@ -268,6 +270,9 @@ async def test_default_release(hcp_cli: Runner, client: Client, namespace: str) 
         assert (await client.get(NODEPOOLS, "demo", namespace))["spec"]["release"]["image"] == IMAGE
         shown = hcp_cli.ok("version").out.splitlines()
         assert shown[1:] == ["Server Version: another", "Server Supports Versions: 1.36, 1.35"]
+        await tell_version(client, "hypershift")
+        assert hcp_cli.ok("version").out.splitlines()[1] == f"Server Version: {identity()}"
+        hcp_cli.ok(*words, "--name=second", "--version-check")
     finally:
         await client.delete(CONFIGMAPS, "supported-versions", "hypershift")
 

@@ -46,10 +46,12 @@ def namespace(options: Options) -> Object:
 
 
 def supported_versions(options: Options) -> Object:
-    """What this operator supports, and the release a cluster gets that names none."""
+    """What this operator supports, and the release a cluster gets that names none.
+
+    Which version the operator is, it writes here itself: only it knows what its image holds.
+    """
     data = {
         names.SUPPORTED_VERSIONS_KEY: json.dumps({"versions": list(SUPPORTED_KUBERNETES)}),
-        names.SERVER_VERSION_KEY: options.server_version,
     }
     if options.default_release:
         data[names.DEFAULT_RELEASE_KEY] = options.default_release

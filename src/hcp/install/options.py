@@ -35,7 +35,6 @@ class Options:
     pull_policy: str = "IfNotPresent"
     replicas: int = 1
     version: str = __version__
-    server_version: str = "<unknown>"
     default_release: str = ""
     pull_secret: bytes | None = None
     trust_bundle: str = ""

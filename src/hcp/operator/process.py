@@ -14,7 +14,7 @@ from hcp.api import names
 from hcp.errors import HcpError
 from hcp.kube import Client, ClusterConfig
 from hcp.kube.errors import Forbidden
-from hcp.operator import capi, support, wiring
+from hcp.operator import announce, capi, support, wiring
 from hcp.runtime import Controller, EventRecorder, Lease, serve_health
 from hcp.runtime.context import Guests, Informers, OperatorContext
 from hcp.runtime.requests import observe_request
@@ -92,6 +92,7 @@ class Operator:
         options = self._options
         # The kinds must be served before caches follow them.
         ours = await self._definitions(client)
+        await announce.tell_version(client, options.namespace)
         ctx = OperatorContext(
             client=client,
             informers=Informers(client),

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from hcp.payload.images.own import source_files, source_root
+from hcp.build_info import PACKAGE, source_files
 from hcp.payload.images.static import MINORS
 from hcp.payload.manifests import IMAGE_PLACEHOLDER
 from hcp.payload.registry import default_registry
@@ -57,8 +57,7 @@ def test_the_manifests_of_kubevirt_and_cdi_find_their_images() -> None:
 
 
 def test_our_own_image_holds_code_and_no_recipes() -> None:
-    root = source_root()
-    names = [path.relative_to(root).as_posix() for path in source_files(root)]
+    names = [path.relative_to(PACKAGE).as_posix() for path in source_files()]
     assert "errors.py" in names
     assert "payload/disk.py" in names
     assert not [name for name in names if name.startswith("payload/recipes") or "__pycache__" in name]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from hcp.cli.engine import files
 from hcp.cli.engine.command import Call, UsageError
 from hcp.cli.engine.terminal import note, warn
-from hcp.cli.shared.build import commit
 from hcp.install.options import DEFAULT_IMAGE, Options, usual_pull_policy
 
 if TYPE_CHECKING:
@@ -82,7 +81,6 @@ def options_of(
         image=image,
         pull_policy=call.text("image-pull-policy") if call.changed("image-pull-policy") else usual_pull_policy(image),
         replicas=0 if call.switch("development") else call.number("replicas"),
-        server_version=commit(),
         default_release=call.text("default-release-image") or release,
         pull_secret=files.pull_secret(call.text("pull-secret")) if call.text("pull-secret") else None,
         trust_bundle=files.trust_bundle(call.text("additional-trust-bundle"))

@@ -11,7 +11,7 @@ COMMAND = Command(
     long="Prints the version of this client and, from ConfigMap supported-versions, of the operator and its releases.",
     examples=(("Only this client, without a cluster", "{prog} version --client-only"),),
     flags=(
-        Flag("commit-only", "bool", False, "print the commit this client was built from, nothing else"),
+        Flag("commit-only", "bool", False, "print the commit this client was made from, nothing else"),
         Flag("client-only", "bool", False, "do not ask the management cluster"),
         Flag("namespace", "string", "hypershift", "namespace of the operator", short="n", group=ACCESS),
         *CLUSTER_ACCESS,

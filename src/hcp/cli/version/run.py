@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hcp import __version__
+from hcp.build_info import commit, identity
 from hcp.cli.engine.command import Call
-from hcp.cli.shared.build import commit
 
 LATEST = "1.36"
 
@@ -17,7 +16,7 @@ async def run(call: Call) -> int:
     if call.switch("commit-only"):
         print(commit())
         return 0
-    print(f"Client Version: hcp {__version__}: {commit()}. Latest supported Kubernetes: {LATEST}", flush=True)
+    print(f"Client Version: {identity()} (commit {commit()}). Latest supported Kubernetes: {LATEST}", flush=True)
     if call.switch("client-only"):
         return 0
     from hcp.cli.shared.cluster import connect
@@ -33,7 +32,11 @@ async def run(call: Call) -> int:
             )
         server = (found.get("data") or {}).get(names.SERVER_VERSION_KEY)
         if not server:
-            raise HcpError(f"the ConfigMap {where} has no key {names.SERVER_VERSION_KEY}")
+            raise HcpError(
+                "the operator has not told its version yet",
+                cause=f"the ConfigMap {where} has no key {names.SERVER_VERSION_KEY}",
+                hint=f"it does when it starts: kubectl get pods -n {call.text('namespace')}",
+            )
         print(f"Server Version: {server}")
         print(f"Server Supports Versions: {', '.join(supported(found))}")
     return 0

@@ -17,10 +17,10 @@ import shutil
 import sys
 from collections.abc import Iterator
 from functools import partial
-from importlib.resources import files
 from pathlib import Path
 
-import hcp
+from hcp import __version__
+from hcp.build_info import PACKAGE, source_files
 from hcp.oci.writer import ImageConfig, Layer, read_layout, write_image
 from hcp.payload.component import Component, hash_files
 from hcp.payload.context import BuildContext
@@ -58,7 +58,7 @@ def components() -> Iterator[Component]:
     )
     yield Component(
         name="image-router",
-        version=_own_version(),
+        version=__version__,
         build=_build_code,
         deps=("rootfs-hcp",),
         inputs=_code_inputs,
@@ -68,7 +68,7 @@ def components() -> Iterator[Component]:
     )
     yield Component(
         name="image-hcp",
-        version=_own_version(),
+        version=__version__,
         build=_build_operator,
         deps=("image-router", *UPSTREAM, *(f"image-{name}" for name in SUPPORT_IMAGES)),
         outputs=("image/index.json",),
@@ -77,29 +77,9 @@ def components() -> Iterator[Component]:
     )
 
 
-def _own_version() -> str:
-    from importlib.metadata import version
-
-    return version("hcp")
-
-
-def source_root() -> Path:
-    return Path(str(files(hcp)))
-
-
-def source_files(root: Path) -> list[Path]:
-    """The files of our package that run in a pod: no caches, no build recipes."""
-    return sorted(
-        path
-        for path in root.rglob("*")
-        if path.is_file() and "__pycache__" not in path.parts and (root / "payload" / "recipes") not in path.parents
-    )
-
-
 def _code_inputs() -> str:
-    root = source_root()
     recipe = recipe_dir("image-hcp")
-    return hash_files(root, source_files(root)) + hash_files(recipe, [recipe / "hcp"])
+    return hash_files(PACKAGE, source_files()) + hash_files(recipe, [recipe / "hcp"])
 
 
 def _build_base(ctx: BuildContext) -> None:
@@ -121,15 +101,11 @@ def _build_base(ctx: BuildContext) -> None:
 
 
 def _build_code(ctx: BuildContext) -> None:
-    root = source_root()
     code = ctx.scratch / "code"
-    for path in source_files(root):
-        target = code / "hcp" / path.relative_to(root)
+    for path in source_files():
+        target = code / "hcp" / path.relative_to(PACKAGE)
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
-    info = code / f"hcp-{_own_version()}.dist-info" / "METADATA"
-    info.parent.mkdir()
-    info.write_text(f"Metadata-Version: 2.1\nName: hcp\nVersion: {_own_version()}\n")
     _compile(ctx, code, "/opt/hcp/code")
     layer = Layer("hcp")
     layer.tree(code, "opt/hcp/code")
@@ -137,7 +113,7 @@ def _build_code(ctx: BuildContext) -> None:
     layer.file("usr/bin/hcp", start, mode=0o755)
     layer.symlink("usr/bin/hypershift", "hcp")
     base = read_layout(ctx.dep("rootfs-hcp") / "image")
-    write_image(ctx.out / "image", f"{REGISTRY}/hcp/router:{_own_version()}", [layer], _CONFIG, base=base)
+    write_image(ctx.out / "image", f"{REGISTRY}/hcp/router:{__version__}", [layer], _CONFIG, base=base)
 
 
 def _build_operator(ctx: BuildContext) -> None:
@@ -150,7 +126,7 @@ def _build_operator(ctx: BuildContext) -> None:
     }
     layer.file("opt/hcp/images.json", json.dumps(references, indent=1, sort_keys=True) + "\n")
     base = read_layout(ctx.dep("image-router") / "image")
-    write_image(ctx.out / "image", f"{REGISTRY}/hcp/hcp:{_own_version()}", [layer], _CONFIG, base=base)
+    write_image(ctx.out / "image", f"{REGISTRY}/hcp/hcp:{__version__}", [layer], _CONFIG, base=base)
 
 
 def _compile(ctx: BuildContext, folder: Path, shown_as: str) -> None:

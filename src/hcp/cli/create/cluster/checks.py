@@ -39,9 +39,8 @@ async def check(client: Client, call: Call, options: ClusterOptions) -> Object |
 
 
 async def version(client: Client) -> None:
-    """`--version-check`: this client must be the one the operator was installed with."""
-    from hcp import __version__
-    from hcp.cli.shared.build import commit
+    """`--version-check`: this client and the operator must be of one version and one source."""
+    from hcp.build_info import identity
 
     found = await client.get_or_none(CONFIGMAPS, names.SUPPORTED_VERSIONS, names.OPERATOR_NAMESPACE)
     server = ((found or {}).get("data") or {}).get(names.SERVER_VERSION_KEY, "")
@@ -49,12 +48,13 @@ async def version(client: Client) -> None:
         raise HcpError(
             "version validation failed: the operator's version is not known",
             cause=f"ConfigMap {names.OPERATOR_NAMESPACE}/{names.SUPPORTED_VERSIONS} has no {names.SERVER_VERSION_KEY}",
-            hint="install the operator with hcp install, or leave --version-check out",
+            hint="the operator writes it when it starts: is it installed and running? Or leave --version-check out",
         )
-    if server not in (commit(), __version__):
+    own = identity()
+    if server != own:
         raise HcpError(
             "version validation failed: version mismatch between CLI and Operator",
-            cause=f"CLI {__version__} ({commit()}), Operator {server}",
+            cause=f"CLI {own}, Operator {server}",
             hint="use the client of the operator's version, upgrade with hcp install, or leave --version-check out",
         )
 
