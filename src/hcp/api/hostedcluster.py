@@ -138,9 +138,12 @@ def _encryption_status() -> Schema:
     states = ("ReadOnlyDeploy", "WritePromote", "Migrating", "Completed", "Interrupted")
     entry = obj(
         {
-            "state": string(enum=states),
-            "startedTime": time(),
-            "completionTime": time(),
+            "state": string(
+                "How far the change came: the new key is read, is written with, everything is rewritten, done.",
+                enum=states,
+            ),
+            "startedTime": time("When the change began."),
+            "completionTime": time("When it was done."),
             "from": mark,
             "to": mark,
         },
@@ -163,7 +166,11 @@ def status() -> Schema:
         "oauthCallbackURLTemplate": string("Callback of the OAuth server for an identity provider."),
         "payloadArch": string("Architectures of the release.", enum=PAYLOAD_ARCHES),
         "platform": anything("What the platform reports."),
-        "configuration": obj({"authentication": anything()}, "Reported settings of the guest.", keep_unknown=True),
+        "configuration": obj(
+            {"authentication": anything("Settings of logging in.")},
+            "Reported settings of the guest.",
+            keep_unknown=True,
+        ),
         "lastSuccessfulEtcdBackupURL": string("Newest backup."),
         "secretEncryption": _encryption_status(),
     }

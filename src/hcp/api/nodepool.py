@@ -172,7 +172,7 @@ def status() -> Schema:
             {"nodeVersions": array(version, "Nodes by version.", max_items=100)}, "About the nodes.", keep_unknown=True
         ),
         "platform": obj({"kubeVirt": virt}, "What the platform reports.", keep_unknown=True),
-        "osImageStream": obj({"name": string()}, "Operating system of the nodes."),
+        "osImageStream": obj({"name": string("Operating system stream.")}, "Operating system of the nodes."),
         "conditions": array(condition, "What is known about the node pool.", max_items=100, keys=("type",)),
     }
     return obj(fields, "What is.")

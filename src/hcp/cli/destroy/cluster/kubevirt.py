@@ -24,7 +24,9 @@ COMMAND = Command(
         Flag("cluster-grace-period", "duration", TEN_MINUTES, "how long to wait for the deletion"),
         Flag("destroy-cloud-resources", "bool", True, "also remove volumes and load balancers of the guest"),
         Flag("infra-id", "string", "", "infrastructure id; only needed when the HostedCluster is gone"),
-        Flag("force", "bool", False, "", only="hypershift", unused="the operator removes everything by itself"),
+        Flag(
+            "force", "bool", False, "do not wait", only="hypershift", unused="the operator removes everything by itself"
+        ),
         NAMESPACE,
         *CLUSTER_ACCESS,
     ),

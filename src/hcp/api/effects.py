@@ -1,0 +1,102 @@
+"""What a change of a field sets in motion, for the reference that users read.
+
+Fields that cannot change say so in their rules, and those without effect are listed where `AllFieldsHonoured` takes
+them from; here are all others of a spec. `tests/unit/api/test_effects.py` keeps the list complete and holds it against
+what the builders make of such a change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+API = "kube-apiserver"
+MANAGER = "kube-controller-manager"
+SCHEDULER = "kube-scheduler"
+ETCD = "etcd"
+EVERYTHING = (ETCD, API, MANAGER, SCHEDULER)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """`rolls`: parts of the control plane whose pods are replaced; `machines`: whether nodes are."""
+
+    rolls: tuple[str, ...] = ()
+    machines: bool = False
+    note: str = ""
+
+    @property
+    def text(self) -> str:
+        said = []
+        if self.rolls == EVERYTHING:
+            said.append("rolls the whole control plane")
+        elif self.rolls:
+            said.append(f"rolls {', '.join(self.rolls)}")
+        if self.machines:
+            said.append("replaces machines")
+        return "; ".join([*(said or ["rolls nothing"]), *([self.note] if self.note else [])])
+
+
+NOTHING = Effect()
+MACHINES = Effect(machines=True)
+
+HOSTEDCLUSTER: dict[str, Effect] = {
+    "release": Effect(
+        EVERYTHING,
+        machines=True,
+        note="kube-apiserver goes first; only parts whose image is another one; machines of pools that name no release",
+    ),
+    "controlPlaneRelease": Effect(EVERYTHING, note="kube-apiserver goes first; only parts whose image is another one"),
+    "kubeAPIServerDNSName": Effect((API,), note="its certificate gets the name"),
+    "infrastructureAvailabilityPolicy": Effect(note="another number of replicas inside the guest"),
+    "networking.apiServer.allowedCIDRBlocks": Effect(note="the load balancer's source ranges change"),
+    "networking.clusterNetwork.hostPrefix": NOTHING,
+    "etcd.managed.storage.type": NOTHING,
+    "etcd.unmanaged": Effect(note="refused: an etcd of somebody else is not supported"),
+    "pullSecret": Effect(machines=True, note="another name replaces machines, another content does not"),
+    "sshKey": MACHINES,
+    "serviceAccountSigningKey": Effect((API, MANAGER)),
+    "configuration.apiServer.audit": Effect((API,)),
+    "configuration.network.serviceNodePortRange": Effect((API,)),
+    "configuration.proxy.httpProxy": MACHINES,
+    "configuration.proxy.httpsProxy": MACHINES,
+    "configuration.proxy.noProxy": MACHINES,
+    "auditWebhook": Effect((API,), note="also when the Secret's content changes"),
+    "imageContentSources": Effect(machines=True, note="the release is read through them at once"),
+    "additionalTrustBundle": Effect(machines=True, note="another name replaces machines, another content does not"),
+    "secretEncryption": Effect((API,), note="once for each step: read, write, rewrite, drop"),
+    "pausedUntil": Effect(note="the operator stops or goes on"),
+    "nodeSelector": Effect(EVERYTHING),
+    "tolerations": Effect(EVERYTHING),
+    "labels": Effect(EVERYTHING),
+    "dns.baseDomain": NOTHING,
+    "platform.kubevirt.credentials": NOTHING,
+}
+
+NODEPOOL: dict[str, Effect] = {
+    "release": Effect(machines=True, note="one after the other, within maxSurge and maxUnavailable"),
+    "platform.kubevirt": MACHINES,
+    "replicas": Effect(note="adds machines, or drains and removes some"),
+    "autoScaling": Effect(note="bounds for an autoscaler of your own; none runs yet"),
+    "management": NOTHING,
+    "config": MACHINES,
+    "nodeDrainTimeout": NOTHING,
+    "nodeVolumeDetachTimeout": NOTHING,
+    "nodeLabels": Effect(note="nodes are labelled in place"),
+    "taints": Effect(note="nodes are tainted in place"),
+    "pausedUntil": Effect(note="the operator stops or goes on"),
+    "tuningConfig": Effect(note="checked, without effect"),
+    "osImageStream": Effect(note="without effect: the release decides"),
+}
+
+BY_KIND = {"HostedCluster": HOSTEDCLUSTER, "NodePool": NODEPOOL}
+
+
+def effect(kind: str, path: str) -> Effect | None:
+    """What a change of this field does: its own line, or that of the nearest block around it."""
+    known = BY_KIND.get(kind, {})
+    parts = path.split(".")
+    for length in range(len(parts), 0, -1):
+        found = known.get(".".join(parts[:length]))
+        if found is not None:
+            return found
+    return None
