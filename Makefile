@@ -1,11 +1,14 @@
-# Everything a person or a CI machine runs. Each target installs what it needs.
+# Everything a person or a CI machine runs. Each target installs what it needs; `make help` lists them.
 SHELL := /bin/bash
+.DEFAULT_GOAL := help
 PYTHON ?= python3
 # Files are UTF-8 whatever the locale says.
 export PYTHONUTF8 := 1
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DOCS_STAMP := $(VENV)/.docs-installed
+PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 # kubectl of the payload, next to hcp, as soon as it is built.
 LINK_KUBECTL := $(BIN)/python -c 'from hcp import payload; p = payload.find("kubernetes-1.36"); p and print(p / "bin" / "kubectl")' \
 	| xargs -r -I{} ln -sf {} $(BIN)/kubectl
@@ -13,79 +16,94 @@ LINK_KUBECTL := $(BIN)/python -c 'from hcp import payload; p = payload.find("kub
 # Tests that follow HyperShift's guides lie together, whatever they need to run.
 GUIDES = $(foreach name,$(1),tests/guides/test_guide_$(name).py)
 
-.PHONY: install demo test test-unit test-integration test-odd test-security test-smoke test-e2e test-fresh conformance \
-	fidelity lint clean clean-all
+.PHONY: help install demo test test-unit test-integration test-odd test-security test-smoke test-e2e test-fresh conformance \
+	fidelity lint format docs wheel clean clean-all
 
-install: $(STAMP)
+help:  ## This list
+	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+
+install: $(STAMP)  ## .venv with hcp, hypershift and the pinned tools of developers
 	@$(LINK_KUBECTL)
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	$(PIP) -e '.[dev]'
 	touch $@
 
 # Official builds are taken where their publishers can be reached; BUILD=1 builds all from source. NODES=0 stops at the
 # control plane.
-demo: install
+demo: install  ## A management cluster on this machine, the operator on it, a hosted cluster with two nodes (NODES=0, BUILD=1)
 	$(BIN)/hcp demo --nodes $(or $(NODES),2) $(if $(BUILD),--build)
 	@$(LINK_KUBECTL)
 
-test: lint test-unit test-integration test-security test-smoke
+test: lint test-unit test-integration test-security test-smoke  ## What must be green before anything lands; needs root
 
-lint: install
+lint: install  ## Style, types and the direction of imports
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-test-unit: install
+format: install  ## Bring the source into the house's form
+	$(BIN)/ruff check --fix-only .
+	$(BIN)/ruff format .
+
+test-unit: install  ## Pure tests, seconds
 	$(BIN)/pytest -q tests/unit $(call GUIDES,commands inventory)
 
-# A real etcd and kube-apiserver; built first where they are missing.
-test-integration: install
+test-integration: install  ## Tests on a real etcd and kube-apiserver, built first where they are missing
 	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy test-shells >/dev/null
 	@$(LINK_KUBECTL)
 	$(BIN)/pytest -q tests/integration $(call GUIDES,yaml isolation)
 
-# Attacks, one file per way up, that need no virtual machine; those that do are below tests/e2e/security.
-test-security: install
+# One file per way up; those that need virtual machines are below tests/e2e/security.
+test-security: install  ## Attacks that need no virtual machine
 	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy cluster-api cluster-api-kubevirt >/dev/null
 	@$(LINK_KUBECTL)
 	$(BIN)/pytest -q tests/security
 
-# The whole way once, with real virtual machines. Needs root.
-test-smoke: install
+test-smoke: install  ## The whole way once, with real virtual machines; needs root
 	$(BIN)/pytest -q -x tests/e2e/test_smoke.py
 
-# Every end-to-end path; takes long.
-test-e2e: install
+test-e2e: install  ## Every end-to-end path; takes long, needs root
 	$(BIN)/pytest -q tests/e2e $(call GUIDES,create manage ingress external_infra)
 
-# The README's commands in a minimal Debian; COLD=1: with an empty cache; STEPS="install unit": only these. Needs root.
-test-fresh: install
+test-fresh: install  ## The README's commands in a minimal Debian (COLD=1: empty cache; STEPS="install unit"); needs root
 	$(BIN)/python -m tests.fresh.run
 
-# HyperShift's own schema test cases against our definitions, on a real API server; fetches its source (16 MB). Needs Go.
-fidelity: install
+# Fetches the source of HyperShift (16 MB). Needs Go.
+fidelity: install  ## HyperShift's own schema test cases against our definitions, on a real API server
 	$(BIN)/pytest -q tests/fidelity
 
-# Unit tests and some others where nothing is as usual: path, locale, umask, proxy, load; TESTS and LOAD: tests/odd/run.py
-test-odd: install
+# TESTS and LOAD: tests/odd/run.py
+test-odd: install  ## Tests where nothing is as usual: path, locale, umask, proxy, load
 	$(BIN)/python -m tests.odd.run
 
-# Specs of the Kubernetes project against a hosted cluster; FOCUS, NAME, CLUSTER, KUBECONFIG, KEEP: docs/conformance.md
-conformance: install
+# FOCUS, NAME, CLUSTER, KUBECONFIG, KEEP: docs/conformance.md
+conformance: install  ## Specs of the Kubernetes project against a hosted cluster
 	$(BIN)/python -m conformance.run
 
-# Everything that make and the tools left in this folder; the cache of built parts stays.
-clean:
+$(DOCS_STAMP): $(STAMP)
+	$(PIP) -e '.[docs]'
+	touch $@
+
+docs: install $(DOCS_STAMP)  ## The documentation as a site in build/site; fails on a warning or a broken link
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs --quiet build --strict
+	$(BIN)/python -m tools.docs.check build/site
+
+# Nothing of a former build may get into it.
+wheel: install  ## A wheel in dist/
+	rm -rf build/lib build/bdist.* dist
+	$(BIN)/python -m pip wheel -q --disable-pip-version-check --no-deps --wheel-dir dist .
+	@ls dist/*.whl
+
+clean:  ## Remove everything that make and the tools left in this folder; the cache of built parts stays
 	@if [ -x $(BIN)/python ]; then $(BIN)/python -m hcp.local.lifecycle.using $(VENV); fi
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist demo src/*.egg-info
-	find src tests bench conformance -name __pycache__ -prune -exec rm -rf {} +
+	find src tests bench conformance tools -name __pycache__ -prune -exec rm -rf {} +
 	@cache="$${XDG_CACHE_HOME:-$$HOME/.cache}/hcp"; if [ -d "$$cache" ]; then \
 		echo "What was built stays in $$cache ($$(du -sh "$$cache" | cut -f1)); make clean-all frees it"; fi
 
-# The cache too: the next demo builds everything again.
-clean-all: install
+clean-all: install  ## Also empty the cache of built parts: the next demo builds everything again
 	$(BIN)/python -m hcp payload clean --all
 	$(MAKE) clean

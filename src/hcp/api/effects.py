@@ -51,7 +51,7 @@ HOSTEDCLUSTER: dict[str, Effect] = {
     "networking.apiServer.allowedCIDRBlocks": Effect(note="the load balancer's source ranges change"),
     "networking.clusterNetwork.hostPrefix": NOTHING,
     "etcd.managed.storage.type": NOTHING,
-    "etcd.unmanaged": Effect(note="refused: an etcd of somebody else is not supported"),
+    "etcd.unmanaged": Effect((API,), note="also when the Secret's content changes"),
     "pullSecret": Effect(machines=True, note="another name replaces machines, another content does not"),
     "sshKey": MACHINES,
     "serviceAccountSigningKey": Effect((API, MANAGER)),

@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.unit.controlplane import sample as rendered
-from tests.unit.hostedcluster import sample
+from tests.support.unit import controlplane as rendered
+from tests.support.unit import hostedcluster as sample
 from tools.docs import fields
 
 from hcp.api import effects
