@@ -125,16 +125,21 @@ def _encryption_status() -> Schema:
     provider = string("Who encrypts.", enum=("Azure", "AWS", "IBMCloud", "AESCBC"))
     aescbc = obj(
         {
-            "secret": obj({"name": string(max_len=253, min_len=1)}, "The Secret with the key.", required=("name",)),
+            "secret": obj(
+                {"name": string("Name of the Secret.", max_len=253, min_len=1)},
+                "The Secret with the key.",
+                required=("name",),
+            ),
             "dataHash": string("A name of the key that tells nothing about it.", min_len=1, max_len=64),
         },
+        "A key out of a Secret.",
         required=("dataHash", "secret"),
     )
-    others = {name: anything() for name in ("aws", "azure", "ibmCloud")}
+    others = {name: anything("A key of another platform.") for name in ("aws", "azure", "ibmCloud")}
     key = obj({"provider": provider, "aescbc": aescbc, **others}, "A key, by reference.", required=("provider",))
-    mark = obj(
-        {"provider": provider, "fingerprint": string(min_len=1, max_len=64)}, required=("fingerprint", "provider")
-    )
+    fingerprint = string("A name of the key that tells nothing about it.", min_len=1, max_len=64)
+    mark = {"provider": provider, "fingerprint": fingerprint}
+    before, after = (obj(mark, f"The key {what} the change.", required=tuple(mark)) for what in ("before", "after"))
     states = ("ReadOnlyDeploy", "WritePromote", "Migrating", "Completed", "Interrupted")
     entry = obj(
         {
@@ -144,8 +149,8 @@ def _encryption_status() -> Schema:
             ),
             "startedTime": time("When the change began."),
             "completionTime": time("When it was done."),
-            "from": mark,
-            "to": mark,
+            "from": before,
+            "to": after,
         },
         required=("from", "startedTime", "state", "to"),
     )
