@@ -15,6 +15,7 @@ import yaml
 from tests.support import crds as support
 from tests.support.api_server import ApiServer
 
+from hcp import pki
 from hcp.kube import Client, load_config
 from hcp.kube import resources as r
 
@@ -136,6 +137,36 @@ async def test_an_image_is_asked_for_once_and_then_kept(world: World) -> None:
         operator = await client.get(r.DEPLOYMENTS, "operator", "hypershift")
         assert operator["spec"]["replicas"] == 2
         assert operator["spec"]["template"]["spec"]["containers"][0]["image"] == "registry.example.com/hcp:1"
+
+
+async def test_what_a_published_release_needs_is_remembered(world: World, tmp_path: Path) -> None:
+    """The line that `release push` prints, and then runs of install that name none of it."""
+    secret, bundle = tmp_path / "auth.json", tmp_path / "ca.pem"
+    secret.write_text('{"auths": {"registry.example.com": {"auth": "YTpi"}}}')
+    bundle.write_bytes(pki.new_ca("registry").cert_pem)
+    world.hcp(
+        *("install", "--image=registry.example.com/hcp@sha256:" + "a" * 64, "--supported-versions=1.36"),
+        *("--default-release-image=registry.example.com/release:1", f"--pull-secret={secret}"),
+        f"--additional-trust-bundle={bundle}",
+    )
+    async with world.client() as client:
+        before = await versions(client)
+        world.hcp("install")
+        assert await versions(client) == before
+        known = await client.get(r.CONFIGMAPS, "supported-versions", "hypershift")
+        assert json.loads(known["data"]["supported-versions"]) == {"versions": ["1.36"]}
+        assert known["data"]["default-release"] == "registry.example.com/release:1"
+        account = await client.get(r.SERVICEACCOUNTS, "operator", "hypershift")
+        assert account["imagePullSecrets"] == [{"name": "pull-secret"}]
+        operator = await client.get(r.DEPLOYMENTS, "operator", "hypershift")
+        assert [one["name"] for one in operator["spec"]["template"]["spec"]["volumes"]] == ["tmp", "trust"]
+        world.hcp("install", "--pull-secret=", "--additional-trust-bundle=", "--supported-versions=1.36,1.35")
+        account = await client.get(r.SERVICEACCOUNTS, "operator", "hypershift")
+        assert not account.get("imagePullSecrets")
+        known = await client.get(r.CONFIGMAPS, "supported-versions", "hypershift")
+        assert json.loads(known["data"]["supported-versions"]) == {"versions": ["1.36", "1.35"]}
+    refused = world.hcp("install", "--supported-versions=1.20", code=1)
+    assert "1.36" in refused.stderr
 
 
 async def test_force_keeps_hosted_clusters(world: World) -> None:

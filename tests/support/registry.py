@@ -1,4 +1,4 @@
-"""A real registry with TLS, with or without passwords."""
+"""A real registry, with or without TLS and passwords."""
 
 from __future__ import annotations
 
@@ -30,19 +30,30 @@ def registry_binary() -> Path:
 class Registry:
     port: int
     ca_pem: bytes
+    address: str = "localhost"
 
     @property
     def host(self) -> str:
-        return f"localhost:{self.port}"
+        return f"{self.address}:{self.port}"
 
     @property
     def auths(self) -> dict[str, object]:
         return {"auths": {self.host: {"username": "pull", "password": "secret"}}}
 
 
-def start(directory: Path, *, passwords: bool, port: int = 0) -> tuple[Registry, subprocess.Popen[bytes]]:
+def start(
+    directory: Path,
+    *,
+    passwords: bool,
+    port: int = 0,
+    tls: bool = True,
+    read_only: bool = False,
+    address: str = "127.0.0.1",
+    inside: tuple[str, ...] = (),
+) -> tuple[Registry, subprocess.Popen[bytes]]:
+    """`inside`: the beginning of a command that starts it elsewhere, such as in a network namespace."""
     ca = pki.new_ca("registry")
-    leaf = pki.issue(ca, "localhost", dns=("localhost",), ips=("127.0.0.1",), usage="server")
+    leaf = pki.issue(ca, "localhost", dns=("localhost",), ips=(address,), usage="server")
     (directory / "tls.crt").write_bytes(leaf.cert_pem)
     (directory / "tls.key").write_bytes(leaf.key_pem)
     (directory / "htpasswd").write_text(HTPASSWD)
@@ -51,27 +62,36 @@ def start(directory: Path, *, passwords: bool, port: int = 0) -> tuple[Registry,
         "version": 0.1,
         "storage": {"filesystem": {"rootdirectory": str(directory / "data")}},
         "http": {
-            "addr": f"127.0.0.1:{port}",
+            "addr": f"{address}:{port}",
             "secret": "s",
             "tls": {"certificate": str(directory / "tls.crt"), "key": str(directory / "tls.key")},
         },
     }
+    if not tls:
+        config["http"] = {"addr": f"{address}:{port}", "secret": "s"}
+    if read_only:
+        config["storage"] = {
+            "filesystem": {"rootdirectory": str(directory / "data")},
+            "maintenance": {"readonly": {"enabled": True}},
+        }
     if passwords:
         config["auth"] = {"htpasswd": {"realm": "test", "path": str(directory / "htpasswd")}}
     (directory / "config.yml").write_text(json.dumps(config))
     with (directory / "log").open("ab") as log:
-        process = subprocess.Popen([registry_binary(), "serve", directory / "config.yml"], stdout=log, stderr=log)
+        command: list[str | Path] = [*inside, registry_binary(), "serve", directory / "config.yml"]
+        process = subprocess.Popen(command, stdout=log, stderr=log)
+    made = Registry(port, ca.cert_pem, "localhost" if address == "127.0.0.1" else address)
     ask = local_opener(ssl.create_default_context(cadata=ca.cert_pem.decode()))
     while True:
         assert process.poll() is None, (directory / "log").read_text()
         try:
-            with ask.open(f"https://localhost:{port}/v2/", timeout=5):
+            with ask.open(f"{'https' if tls else 'http'}://{made.host}/v2/", timeout=5):
                 break
         except urllib.error.HTTPError:
             break
         except OSError:
             time.sleep(0.02)
-    return Registry(port, ca.cert_pem), process
+    return made, process
 
 
 async def push(registry: Registry, layout: Path, repository: str, tag: str) -> str:

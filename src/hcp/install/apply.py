@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import base64
+import json
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any
 
 from hcp.api import names
 from hcp.api.manifests import Object
 from hcp.errors import HcpError
-from hcp.install import manifests, operator, privileges
+from hcp.install import base, manifests, operator, privileges
 from hcp.install.options import Options
 from hcp.kube import Client
 from hcp.kube import resources as r
@@ -83,10 +86,37 @@ async def current_declarations(client: Client, namespace: str) -> dict[str, tupl
     return {flag: tuple(one for one in text.split(",") if one) for flag, text in said if flag in operator.LISTS}
 
 
-async def current_default_release(client: Client, namespace: str) -> str:
-    """The default release a former run wrote down: running again without naming one keeps it."""
-    found = await client.get_or_none(r.CONFIGMAPS, names.SUPPORTED_VERSIONS, namespace)
-    return str(((found or {}).get("data") or {}).get(names.DEFAULT_RELEASE_KEY) or "")
+@dataclass(frozen=True)
+class Written:
+    """What a former run wrote down about registries: running again without naming it keeps it."""
+
+    default_release: str = ""
+    supported_versions: tuple[str, ...] = ()
+    pull_secret: bytes | None = None
+    trust_bundle: str = ""
+
+
+async def written(client: Client, namespace: str) -> Written:
+    versions = await client.get_or_none(r.CONFIGMAPS, names.SUPPORTED_VERSIONS, namespace) or {}
+    secret = await client.get_or_none(r.SECRETS, base.PULL_SECRET, namespace) or {}
+    bundle = await client.get_or_none(r.CONFIGMAPS, names.USER_CA_BUNDLE, namespace) or {}
+    data = versions.get("data") or {}
+    login = (secret.get("data") or {}).get(names.PULL_SECRET_KEY)
+    return Written(
+        str(data.get(names.DEFAULT_RELEASE_KEY) or ""),
+        _known_minors(str(data.get(names.SUPPORTED_VERSIONS_KEY) or "")),
+        base64.b64decode(login) if login else None,
+        str((bundle.get("data") or {}).get(names.CA_BUNDLE_KEY) or ""),
+    )
+
+
+def _known_minors(text: str) -> tuple[str, ...]:
+    """The list as it was written, without what this version of hcp does not know any more."""
+    try:
+        found = json.loads(text)["versions"]
+    except (ValueError, KeyError, TypeError):
+        return ()
+    return tuple(str(one) for one in found if one in names.SUPPORTED_KUBERNETES)
 
 
 async def current_privileges(client: Client) -> tuple[str, ...]:

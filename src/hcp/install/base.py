@@ -7,7 +7,7 @@ import json
 
 from hcp.api import names
 from hcp.api.manifests import Object, config_map
-from hcp.install.options import SUPPORTED_KUBERNETES, Options
+from hcp.install.options import Options
 
 PULL_SECRET = "pull-secret"
 PRIORITIES = (
@@ -51,7 +51,7 @@ def supported_versions(options: Options) -> Object:
     Which version the operator is, it writes here itself: only it knows what its image holds.
     """
     data = {
-        names.SUPPORTED_VERSIONS_KEY: json.dumps({"versions": list(SUPPORTED_KUBERNETES)}),
+        names.SUPPORTED_VERSIONS_KEY: json.dumps({"versions": list(options.supported_versions)}),
     }
     if options.default_release:
         data[names.DEFAULT_RELEASE_KEY] = options.default_release

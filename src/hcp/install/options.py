@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hcp import __version__
-from hcp.api.names import OPERATOR_NAMESPACE, subdomain_problem
+from hcp.api.names import OPERATOR_NAMESPACE, SUPPORTED_KUBERNETES, subdomain_problem
 from hcp.controlplane import quota
 from hcp.errors import HcpError
 
 # Where embedded clusters keep the operator's image; every build moves the tag.
 DEFAULT_IMAGE = f"registry.hcp.test:5000/hcp/hcp:{__version__}"
-SUPPORTED_KUBERNETES = ("1.36", "1.35")
 PULL_POLICIES = ("Always", "Never", "IfNotPresent")
 _REGISTRY = re.compile(r"([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?", re.ASCII)
 MONITORING = ("None", "OperatorOnly", "All")
@@ -36,6 +35,8 @@ class Options:
     replicas: int = 1
     version: str = __version__
     default_release: str = ""
+    # The minors that users find released; all that the operator knows unless said otherwise.
+    supported_versions: tuple[str, ...] = SUPPORTED_KUBERNETES
     pull_secret: bytes | None = None
     trust_bundle: str = ""
     environment: Mapping[str, str] = field(default_factory=dict)

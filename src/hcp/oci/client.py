@@ -37,6 +37,7 @@ CACHE_BYTES = 8 << 20
 # How long a tag is believed to mean the same image.
 TAG_SECONDS = 300.0
 RETRIES = 3
+TAGS_PAGE, MAX_TAGS = 1000, 100_000
 
 
 @dataclass(frozen=True)
@@ -127,6 +128,25 @@ class RegistryClient:
         """The manifest for our platform byte by byte, as its digest was made."""
         manifest = await self.manifest(ref)
         return (await self._raw_manifest(manifest.found_at.with_digest(manifest.digest)))[1]
+
+    async def tags(self, ref: Reference | str) -> list[str]:
+        """All tags of a repository, asked of the source itself: mirrors need not have them."""
+        ref = _parse(ref)
+        found: list[str] = []
+        path = f"tags/list?n={TAGS_PAGE}"
+        for _ in range(MAX_TAGS // TAGS_PAGE):
+            async with self._transport.get(ref, path) as response:
+                try:
+                    page = _json(ref, await bounds.read_at_most(response.content, bounds.MAX_MANIFEST))
+                except bounds.TooLarge as exc:
+                    raise errors.broken(str(ref), f"its list of tags has {exc}") from exc
+                more = response.links.get("next")
+            tags = [str(tag) for tag in page.get("tags") or ()]
+            found += tags
+            if more is None or not tags:
+                break
+            path = f"tags/list?n={TAGS_PAGE}&last={tags[-1]}"
+        return found
 
     async def config(self, ref: Reference | str) -> dict[str, Any]:
         """The image's configuration: entrypoint, labels, architecture."""

@@ -100,3 +100,19 @@ def _open_tar(file: IO[bytes]) -> tarfile.TarFile:
         raise Unreadable("it is compressed with zstd, only gzip and plain tar can be read")
     source: Any = gzip.GzipFile(fileobj=file, mode="rb") if start.startswith(_GZIP) else file
     return tarfile.open(fileobj=cast("IO[bytes]", BoundedReader(source)), mode="r:")
+
+
+def read_below(file: IO[bytes], folder: str) -> dict[str, bytes]:
+    """Every regular file of a layer below a folder, by its clean path."""
+    found: dict[str, bytes] = {}
+    prefix = f"{clean(folder)}/"
+    for member, archive in _members(file):
+        path = clean(member.name)
+        if not path.startswith(prefix) or not member.isfile():
+            continue
+        if member.size > MAX_FILE:
+            raise Unreadable(f"its file {path} has {member.size} bytes, {MAX_FILE} are permitted")
+        content = archive.extractfile(member)
+        if content is not None:
+            found[path] = content.read()
+    return found

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
 
 import aiohttp
@@ -22,16 +22,27 @@ from hcp.oci.trust import Trust
 LIMITS = aiohttp.ClientTimeout(total=None, sock_connect=15, sock_read=60)
 MAX_REDIRECTS = 5
 REDIRECTS = (301, 302, 303, 307, 308)
+# Those that keep the method and the body: the only ones followed with a request that changes something.
+KEEPING = (307, 308)
+# Registries read a blob again before they answer that it is whole.
+UPLOAD_LIMITS = aiohttp.ClientTimeout(total=None, sock_connect=15, sock_read=300)
+READING = ("GET", "HEAD")
+# What is sent, made anew for every attempt.
+Body = Callable[[], Any]
 
 
 class RegistryTransport:
-    """Sends authorised GET requests to any number of registries."""
+    """Sends authorised requests to any number of registries."""
 
-    def __init__(self, auths: Auths, trust: Trust, border: Border = OPEN, *, trust_env: bool = False) -> None:
+    def __init__(
+        self, auths: Auths, trust: Trust, border: Border = OPEN, *, trust_env: bool = False, socket: str | None = None
+    ) -> None:
+        """`socket`: a Unix socket where the registry listens, whatever host an image names."""
         self._auths = auths
         self._trust = trust
         self._border = border
         self._trust_env = trust_env and not border.guarded
+        self._socket = socket
         self._headers: dict[tuple[str, str], str | Token] = {}
         # Connections whose addresses are checked, and those of registries that may be anywhere.
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
@@ -57,29 +68,50 @@ class RegistryTransport:
         self, ref: Reference, path: str, headers: Mapping[str, str] | None = None, *, method: str = "GET"
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """One request below the image's repository; authorises itself when asked to. Raises for any refusal."""
-        url = f"{self._base(ref)}/v2/{ref.repository}/{path}"
-        async with self._request(ref, method, url, self._with_auth(ref, headers)) as response:
-            if response.status != 401:
-                self._check(ref, response)
-                yield response
-                return
-            challenges = response.headers.getall("WWW-Authenticate", [])
-        await self._authorise(ref, [parse_challenge(c) for c in challenges[:8]])
-        async with self._request(ref, method, url, self._with_auth(ref, headers)) as response:
+        async with self.send(ref, method, self.url(ref, path), headers) as response:
             self._check(ref, response)
             yield response
 
     @contextlib.asynccontextmanager
+    async def send(
+        self, ref: Reference, method: str, url: URL, headers: Mapping[str, str] | None = None, body: Body | None = None
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """One request to the registry, or to a place it named for an upload; the caller judges the answer.
+
+        Only the registry itself is given a login.
+        """
+        own = url.origin() == URL(self._base(ref)).origin()
+        known = self._with_auth(ref, headers) if own else dict(headers or {})
+        async with self._request(ref, method, url, known, body) as response:
+            if response.status != 401 or not own:
+                yield response
+                return
+            challenges = response.headers.getall("WWW-Authenticate", [])
+        actions = "pull" if method in READING else "pull,push"
+        await self._authorise(ref, [parse_challenge(c) for c in challenges[:8]], actions)
+        async with self._request(ref, method, url, self._with_auth(ref, headers), body) as response:
+            yield response
+
+    def url(self, ref: Reference, path: str) -> URL:
+        """A place below the image's repository."""
+        try:
+            return URL(f"{self._base(ref)}/v2/{ref.repository}/{path}")
+        except ValueError as exc:  # such as a port that is none
+            raise errors.unreachable(str(ref), ref.host, str(exc)) from exc
+
+    def has_login(self, ref: Reference) -> bool:
+        return self._auths.find(ref) is not None
+
+    @contextlib.asynccontextmanager
     async def _request(
-        self, ref: Reference, method: str, url: str, headers: Mapping[str, str], params: Mapping[str, str] | None = None
+        self, ref: Reference, method: str, url: URL, headers: Mapping[str, str], body: Body | None = None
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         image, host = str(ref), ref.host
         self._busy += 1
         try:
             async with contextlib.AsyncExitStack() as stack:
                 try:
-                    wanted = URL(url).extend_query(params or {})
-                    response = await self._follow(stack, ref, method, wanted, dict(headers))
+                    response = await self._follow(stack, ref, method, url, dict(headers), body)
                 except ValueError as exc:
                     if isinstance(exc, aiohttp.ClientError | OSError):
                         raise
@@ -104,9 +136,16 @@ class RegistryTransport:
             self._idle.set()
 
     async def _follow(
-        self, stack: contextlib.AsyncExitStack, ref: Reference, method: str, url: URL, headers: dict[str, str]
+        self,
+        stack: contextlib.AsyncExitStack,
+        ref: Reference,
+        method: str,
+        url: URL,
+        headers: dict[str, str],
+        body: Body | None,
     ) -> aiohttp.ClientResponse:
         """Ask, and go where the answer sends us, each time with the same questions about the place."""
+        followed, limits = (REDIRECTS, LIMITS) if method in READING else (KEEPING, UPLOAD_LIMITS)
         for _ in range(MAX_REDIRECTS + 1):
             place = _place(url)
             if url.scheme != "https" and not (url.scheme == "http" and self._border.is_insecure(place)):
@@ -114,9 +153,17 @@ class RegistryTransport:
             session = self._session(watched=self._border.watches(place))
             context = self._trust.context(ref.registry if place == ref.host else place)
             response = await stack.enter_async_context(
-                session.request(method, url, headers=headers, ssl=context, allow_redirects=False)
+                session.request(
+                    method,
+                    url,
+                    headers=headers,
+                    data=body() if body is not None else None,
+                    ssl=context,
+                    allow_redirects=False,
+                    timeout=limits,
+                )
             )
-            if response.status not in REDIRECTS or "Location" not in response.headers:
+            if response.status not in followed or "Location" not in response.headers:
                 return response
             target = url.join(URL(response.headers["Location"]))
             response.release()
@@ -128,7 +175,11 @@ class RegistryTransport:
     def _session(self, *, watched: bool) -> aiohttp.ClientSession:
         found = self._sessions.get(watched)
         if found is None:
-            connector = aiohttp.TCPConnector(socket_factory=self._border.socket if watched else None)
+            connector: aiohttp.BaseConnector
+            if self._socket is not None:
+                connector = aiohttp.UnixConnector(self._socket)
+            else:
+                connector = aiohttp.TCPConnector(socket_factory=self._border.socket if watched else None)
             found = aiohttp.ClientSession(
                 timeout=LIMITS, headers={"User-Agent": "hcp"}, connector=connector, trust_env=self._trust_env
             )
@@ -153,27 +204,29 @@ class RegistryTransport:
         value = _bearer(known) if isinstance(known, Token) else known
         return {**(headers or {}), **({"Authorization": value} if value else {})}
 
-    async def _authorise(self, ref: Reference, challenges: list[Challenge]) -> None:
+    async def _authorise(self, ref: Reference, challenges: list[Challenge], actions: str) -> None:
         """Buy a token, or fall back to the password, and keep it for this repository."""
         login = self._auths.find(ref)
         key = (ref.registry, ref.repository)
         self._headers.pop(key, None)
         for challenge in challenges:
             if challenge.scheme == "bearer" and challenge.realm:
-                self._headers[key] = await self._token(ref, challenge, login)
+                self._headers[key] = await self._token(ref, challenge, login, actions)
                 return
             if challenge.scheme == "basic" and login is not None:
                 self._headers[key] = login.basic
                 return
         raise errors.unauthorized(str(ref), ref.host, login is not None)
 
-    async def _token(self, ref: Reference, challenge: Challenge, login: Login | None) -> Token:
+    async def _token(self, ref: Reference, challenge: Challenge, login: Login | None, actions: str) -> Token:
         await self._check_realm(ref, challenge.realm)
-        params = {"scope": challenge.scope or f"repository:{ref.repository}:pull"}
+        # Several scopes, as for mounting out of another repository, are asked for one by one.
+        scopes = challenge.scope.split() or [f"repository:{ref.repository}:{actions}"]
+        params = [("scope", scope) for scope in scopes]
         if challenge.service:
-            params["service"] = challenge.service
+            params.append(("service", challenge.service))
         headers = {"Authorization": login.basic} if login is not None else {}
-        async with self._request(ref, "GET", challenge.realm, headers, params) as response:
+        async with self._request(ref, "GET", URL(challenge.realm).extend_query(params), headers) as response:
             if response.status >= 300:
                 raise errors.unauthorized(str(ref), ref.host, login is not None)
             try:

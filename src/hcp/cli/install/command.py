@@ -12,7 +12,8 @@ COMMAND = Command(
     long="Applies the definitions, rights, priority classes and the operator with its ignition server. Running it\n"
     "again with another image upgrades, without --image it keeps what is installed. The router for Routes is\n"
     "installed only where the cluster serves no Routes itself. An embedded cluster has the image that was built\n"
-    "here; any other cluster needs --image once, in a registry that it can pull from.",
+    "here; any other cluster needs --image once, in a registry that it can pull from: {prog} release push puts it\n"
+    "there and prints the line to use.",
     examples=(
         ("On your own cluster", "{prog} install --image registry.example.com/hcp:1.0 --wait-until-available"),
         ("On an embedded cluster", "{prog} install --wait-until-available"),

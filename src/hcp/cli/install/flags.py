@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hcp.api.names import PRIVILEGES
+from hcp.api.names import PRIVILEGES, SUPPORTED_KUBERNETES
 from hcp.cli.engine.command import Flag
 
 _WHAT = "Installation"
@@ -25,10 +25,13 @@ FLAGS = (
     Flag("hypershift-image", "string", "", "the same as --image", group=_WHAT),
     Flag("image-pull-policy", "string", "IfNotPresent", "when images are pulled; Always if unset and the tag moves",
          choices=("Always", "Never", "IfNotPresent"), ignore_case=True, group=_WHAT),
-    Flag("pull-secret", "string", "", "file with registry credentials for these images", metavar="file", group=_WHAT),
-    Flag("additional-trust-bundle", "string", "", "file with CAs the operator trusts besides the usual ones",
-         metavar="file", group=_WHAT),
+    Flag("pull-secret", "string", "", "file with registry credentials for these images (default: the one given "
+         "before)", metavar="file", group=_WHAT),
+    Flag("additional-trust-bundle", "string", "", "file with CAs the operator trusts besides the usual ones "
+         "(default: those given before)", metavar="file", group=_WHAT),
     Flag("default-release-image", "string", "", "release of clusters that name none", group=_WHAT),
+    Flag("supported-versions", "stringSlice", [], "Kubernetes minors that users find releases of (default: those said "
+         "before, else all)", choices=SUPPORTED_KUBERNETES, group=_WHAT),
     Flag("internal-registries", "stringSlice", [], "registries (host or host:port) that users may name although they "
          "are inside this cluster; those of mirror sets and of the image configuration may always be", group=_WHAT),
     Flag("insecure-registries", "stringSlice", [], "registries (host or host:port) that are read without TLS",

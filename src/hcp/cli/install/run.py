@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from hcp.api.names import SUPPORTED_KUBERNETES
 from hcp.cli.engine import files
 from hcp.cli.engine.command import Call, UsageError
 from hcp.cli.engine.terminal import note, warn
 from hcp.install.options import DEFAULT_IMAGE, Options, usual_pull_policy
 
 if TYPE_CHECKING:
+    from hcp.install.apply import Written
     from hcp.kube import Client
 
 RELEASE = "release-1.36"
@@ -38,11 +40,13 @@ def _given_image(call: Call) -> str:
 
 
 async def _known_image(client: Client, call: Call, *, embedded: bool) -> str:
-    """What stands in for --image: the image built here where it is served, else the one that is installed."""
+    """What stands in for --image: the one that is installed, or a newer build of it where builds are served."""
     from hcp.errors import HcpError
     from hcp.install import apply
 
-    found = (_built("image-hcp") if embedded else "") or await apply.current_image(client, call.text("namespace"))
+    found = await apply.current_image(client, call.text("namespace"))
+    if embedded:
+        found = _newer(found, "image-hcp")
     if found == DEFAULT_IMAGE and not embedded:
         found = ""  # Written down by --development, which starts no pods.
     needed = not call.switch("development") and call.text("install-scope") != "crds"
@@ -51,8 +55,8 @@ async def _known_image(client: Client, call: Call, *, embedded: bool) -> str:
     raise HcpError(
         "which image should the operator run?",
         cause="no public registry has one, and only embedded clusters serve what was built here",
-        hint=f"{call.prog} payload build image-hcp makes one (an OCI layout); push it to a registry this cluster can "
-        "pull from and name it: --image registry.example.com/hcp:1.0",
+        hint=f"{call.prog} release push docker://registry.example.com/team/hcp puts one into a registry that this "
+        "cluster can pull from, with releases, and prints what to use here (--image …)",
     )
 
 
@@ -61,7 +65,7 @@ def options_of(
     *,
     router: bool,
     image: str = "",
-    release: str = "",
+    known: Written | None = None,
     domain: str = "",
     foreign_wildcards: bool = False,
     privileges: tuple[str, ...] = (),
@@ -81,11 +85,12 @@ def options_of(
         image=image,
         pull_policy=call.text("image-pull-policy") if call.changed("image-pull-policy") else usual_pull_policy(image),
         replicas=0 if call.switch("development") else call.number("replicas"),
-        default_release=call.text("default-release-image") or release,
-        pull_secret=files.pull_secret(call.text("pull-secret")) if call.text("pull-secret") else None,
-        trust_bundle=files.trust_bundle(call.text("additional-trust-bundle"))
-        if call.text("additional-trust-bundle")
-        else "",
+        default_release=call.text("default-release-image") or (known.default_release if known else ""),
+        supported_versions=tuple(call.items("supported-versions"))
+        or (known.supported_versions if known else ())
+        or SUPPORTED_KUBERNETES,
+        pull_secret=_pull_secret(call, known),
+        trust_bundle=_trust_bundle(call, known),
         environment=call.pairs("additional-operator-env-vars"),
         monitoring=call.text("platform-monitoring"),
         admin_rbac=call.switch("enable-admin-rbac-generation"),
@@ -102,19 +107,35 @@ def options_of(
     )
 
 
+def _pull_secret(call: Call, known: Written | None) -> bytes | None:
+    """The file that was given, else what a former run was given; an empty name takes it back."""
+    if call.changed("pull-secret"):
+        return files.pull_secret(call.text("pull-secret")) if call.text("pull-secret") else None
+    return known.pull_secret if known else None
+
+
+def _trust_bundle(call: Call, known: Written | None) -> str:
+    if call.changed("additional-trust-bundle"):
+        path = call.text("additional-trust-bundle")
+        return files.trust_bundle(path) if path else ""
+    return known.trust_bundle if known else ""
+
+
 def _items(call: Call, flag: str, known: Mapping[str, tuple[str, ...]] | None) -> tuple[str, ...]:
     """A list that was given, else the one of a former run; an empty one takes it back."""
     return tuple(filter(None, call.items(flag))) if call.changed(flag) else (known or {}).get(f"--{flag}", ())
 
 
-def _newer_release(known: str) -> str:
-    """On an embedded cluster the release built here replaces an earlier build, never one that the user chose."""
+def _newer(known: str, component: str) -> str:
+    """On an embedded cluster what was built here replaces an earlier build, never an image that the user chose."""
     from hcp.payload.image import REGISTRY
 
-    return known if known and not known.startswith(f"{REGISTRY}/") else _built(RELEASE) or known
+    return known if known and not known.startswith(f"{REGISTRY}/") else _built(component) or known
 
 
 async def install(call: Call) -> int | None:
+    from dataclasses import replace
+
     from hcp.cli.shared.cluster import connect
     from hcp.install import apply, manifests
     from hcp.kube import resources as r
@@ -126,12 +147,14 @@ async def install(call: Call) -> int | None:
     async with connect(call) as client:
         router = await apply.wants_router(client, forced=call.switch("router"))
         embedded = await apply.has_embedded_registry(client)
-        release = await apply.current_default_release(client, call.text("namespace"))
+        known = await apply.written(client, call.text("namespace"))
+        if embedded:
+            known = replace(known, default_release=_newer(known.default_release, RELEASE))
         options = options_of(
             call,
             router=router,
             image=await _known_image(client, call, embedded=embedded),
-            release=_newer_release(release) if embedded else release,
+            known=known,
             domain=await apply.current_router_domain(client) if router else "",
             privileges=await apply.current_privileges(client),
             policies=await apply.can_guard(client, needed=not call.switch("without-privilege-policies")),

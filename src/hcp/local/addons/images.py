@@ -12,6 +12,7 @@ from hcp.local.state.layout import Layout
 from hcp.oci.push import Pusher
 from hcp.oci.writer_layout import read_layout
 from hcp.payload.image import image_digest, reference
+from hcp.payload.published import is_image, repository, tag
 
 PREFIX = "image-"
 _AT_ONCE = 3
@@ -22,25 +23,8 @@ def references(paths: Mapping[str, Path]) -> dict[str, str]:
     return {
         name.removeprefix(PREFIX): reference(repository(path), image_digest(path))
         for name, path in paths.items()
-        if (path / "image" / "index.json").is_file()
+        if is_image(path)
     }
-
-
-def repository(artifact: Path) -> str:
-    """Where an image belongs, as its builder wrote into it: `registry.hcp.test:5000/hcp/x:1` → `hcp/x`."""
-    return _named(artifact).rpartition(":")[0].removeprefix(f"{REGISTRY}/")
-
-
-def tag(artifact: Path) -> str:
-    return _named(artifact).rpartition(":")[2]
-
-
-def _named(artifact: Path) -> str:
-    import json
-
-    (entry,) = json.loads((artifact / "image" / "index.json").read_text())["manifests"]
-    name: str = entry["annotations"]["org.opencontainers.image.ref.name"]
-    return name
 
 
 async def push(layout: Layout, artifacts: Iterable[Path], say: Callable[[str], None]) -> int:

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from hcp.local.addons.applying import digest_of
 from hcp.local.addons.context import Context
 from hcp.local.addons.images import push, references
-
-OPERATOR = "image-hcp"
+from hcp.payload.published import OPERATOR, is_image, with_parts
 
 
 async def bring_up(ctx: Context) -> bool:
@@ -27,22 +24,3 @@ async def bring_up(ctx: Context) -> bool:
         ctx.say(f"  pushed {sent >> 20} MiB: the operator and releases {', '.join(minors)}")
     ctx.remember("releases", digest)
     return True
-
-
-def with_parts(names: list[str]) -> list[str]:
-    """The components themselves and the images they refer to."""
-    from hcp.payload.registry import default_registry
-
-    registry = default_registry()
-    found = dict.fromkeys(names)
-    for name in names:
-        found.update(dict.fromkeys(dep for dep in registry.get(name).deps if _may_be_image(dep)))
-    return list(found)
-
-
-def _may_be_image(name: str) -> bool:
-    return name.startswith(("image-", "node-disk-"))
-
-
-def is_image(artifact: Path) -> bool:
-    return (artifact / "image" / "index.json").is_file()

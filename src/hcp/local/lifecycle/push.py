@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from hcp.local.addons.images import push, references
-from hcp.local.addons.releases import is_image, with_parts
 from hcp.local.state import parts
 from hcp.local.state.lookup import existing
 from hcp.payload import Progress
+from hcp.payload.published import is_image, with_parts
 
 
 async def push_components(

@@ -1,0 +1,1 @@
+"""`release`: what releases are made of, and publishing them."""

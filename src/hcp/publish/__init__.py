@@ -1,0 +1,1 @@
+"""Putting the operator and releases into a registry of the user's."""

@@ -1,0 +1,60 @@
+"""A registry on another machine: in a network namespace of its own, reached by way of this machine only."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from tests.support.registry import Registry, start
+
+from hcp.local.host import programs
+from hcp.local.state.layout import Layout
+
+_NAME, _LINK = "hcp-elsewhere", "hcpelse0"
+_HERE, _THERE = "10.99.77.1", "10.99.77.2"
+
+
+def _ip(*words: str, check: bool = True) -> None:
+    subprocess.run([str(programs.ip()), *words], check=check, capture_output=True)
+
+
+@contextmanager
+def registry_elsewhere(folder: Path) -> Iterator[Registry]:
+    """With TLS by a CA of its own and a password."""
+    _ip("netns", "delete", _NAME, check=False)
+    _ip("netns", "add", _NAME)
+    try:
+        _ip("link", "add", _LINK, "type", "veth", "peer", "name", "eth0", "netns", _NAME)
+        _ip("address", "add", f"{_HERE}/30", "dev", _LINK)
+        _ip("link", "set", _LINK, "up")
+        for words in (
+            ("address", "add", f"{_THERE}/30", "dev", "eth0"),
+            ("link", "set", "eth0", "up"),
+            ("link", "set", "lo", "up"),
+            ("route", "add", "default", "via", _HERE),
+        ):
+            _ip("-n", _NAME, *words)
+        inside = (str(programs.ip()), "netns", "exec", _NAME)
+        made, process = start(folder, passwords=True, port=5000, address=_THERE, inside=inside)
+        try:
+            yield made
+        finally:
+            process.kill()
+            process.wait()
+    finally:
+        _ip("netns", "delete", _NAME)
+
+
+def trust_only(cluster: str, registry: Registry, folder: Path) -> None:
+    """As the owner of the nodes would: containerd knows this registry's CA, and that of the embedded one no more."""
+    places = Layout.of(cluster).etc / "certs.d"
+    for known in places.iterdir():
+        (known / "hosts.toml").write_text(f'server = "https://{known.name}"\n')
+    authority = folder / "node-ca.pem"
+    authority.write_bytes(registry.ca_pem)
+    (places / registry.host).mkdir()
+    (places / registry.host / "hosts.toml").write_text(
+        f'server = "https://{registry.host}"\n\n[host."https://{registry.host}"]\n  ca = "{authority}"\n'
+    )
