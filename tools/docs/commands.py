@@ -118,7 +118,7 @@ def _notes(flag: Flag) -> Iterable[str]:
     if flag.only:
         yield f"Only under the name `{flag.only}`."
     if flag.unused:
-        yield f"No effect on KubeVirt: {cell(flag.unused)}."
+        yield f"No effect: {cell(flag.unused)}."
     if flag.deprecated:
         yield f"Deprecated: {cell(flag.deprecated)}."
 
