@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+import stat
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,6 +38,7 @@ def started(folder: Path, drive: Path) -> Iterator[Path]:
     unpack("rootfs-virt", root)
     unpack("node-disk-1.36", root, "disk/disk.qcow2")
     shutil.copyfile(drive, root / "drive.iso")
+    os.mknod(root / "dev" / "null", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
     run = ["chroot", str(root)]
     # The disk of the release stays as it is: this is a layer above it.
     overlay = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", "/disk/disk.qcow2", "/own.qcow2", "16G"]
