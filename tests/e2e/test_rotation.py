@@ -62,13 +62,13 @@ class Caller(threading.Thread):
     def __init__(self, kubectl: Path, kubeconfig: Path) -> None:
         super().__init__(daemon=True)
         self._command = [str(kubectl), f"--kubeconfig={kubeconfig}", "get", "--raw", "/api/v1/namespaces/default"]
-        self._stop = threading.Event()
+        self._ended = threading.Event()
         self.answered = 0
         self.other: list[str] = []
         self.refused: list[str] = []
 
     def run(self) -> None:
-        while not self._stop.is_set():
+        while not self._ended.is_set():
             done = subprocess.run(self._command, capture_output=True, text=True, check=False)
             if done.returncode == 0:
                 self.answered += 1
@@ -76,10 +76,10 @@ class Caller(threading.Thread):
                 self.refused.append(done.stderr)
             else:
                 self.other.append(done.stderr)
-            self._stop.wait(0.3)
+            self._ended.wait(0.3)
 
     def stop(self) -> None:
-        self._stop.set()
+        self._ended.set()
         self.join()
 
 
