@@ -4,55 +4,22 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from tests.support.e2e.control_planes import NS, available, create, guest_of
-from tests.support.e2e.elsewhere import registry_elsewhere, trust_only
-from tests.support.e2e.local_tools import Cluster, hcp
-from tests.support.registry import Registry
+from tests.support.e2e.local_tools import hcp
+from tests.support.e2e.published_site import Site, site_with_published_images
 
 NAME = "publish"
 
 pytestmark = pytest.mark.timeout(3000)
 
 
-@dataclass
-class Site:
-    """The cluster, the registry, and what a person has in files."""
-
-    cluster: Cluster
-    registry: Registry
-    ca: Path
-    login: Path
-    published: dict[str, Any]
-
-    def images(self, namespace: str) -> set[str]:
-        pods = self.cluster.get("pods", "-n", namespace)["items"]
-        return {
-            one["image"] for pod in pods for one in pod["spec"]["containers"] + pod["spec"].get("initContainers", [])
-        }
-
-
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    folder = tmp_path_factory.mktemp("publish")
-    with registry_elsewhere(folder) as registry:
-        ca, login = folder / "ca.pem", folder / "auth.json"
-        ca.write_bytes(registry.ca_pem)
-        login.write_text(json.dumps(registry.auths))
-        access = ("--ca", str(ca), "--authfile", str(login), "-o", "json")
-        published = json.loads(hcp("release", "push", f"docker://{registry.host}/team/hcp", *access).stdout)
-        hcp("local", "up", "--name", NAME, "--profile", "cluster")
-        try:
-            cluster = Cluster(NAME, folder)
-            trust_only(NAME, registry, folder)
-            cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}})
-            yield Site(cluster, registry, ca, login, published)
-        finally:
-            hcp("local", "down", "--name", NAME, "--purge")
+    with site_with_published_images(NAME, "cluster", tmp_path_factory.mktemp("publish")) as made:
+        yield made
 
 
 def test_the_printed_line_installs_the_operator_from_there(site: Site) -> None:

@@ -275,6 +275,32 @@ async def test_a_wrong_pull_secret_is_told_and_a_right_one_is_taken(
         process.wait()
 
 
+async def test_pods_that_import_boot_disks_pull_with_the_clusters_login(
+    admin: Client, operator: Callable[[], Running], image: str, registry: Registry
+) -> None:
+    operator()
+    await s.create(admin, "imports", image, registry)
+    ns = "clusters-imports"
+
+    async def begun() -> bool:
+        return await admin.get_or_none(k.SECRETS, "pull-secret", ns) is not None
+
+    async def listed(*wanted: str) -> bool:
+        account = await admin.get(k.SERVICEACCOUNTS, "default", ns)
+        return [one["name"] for one in account.get("imagePullSecrets") or []] == list(wanted)
+
+    await eventually(begun, "the namespace and the copy of the pull secret")
+    # As the controller of another platform makes it, with a login of its own.
+    account = {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": ns}}
+    await admin.create({**account, "imagePullSecrets": [{"name": "theirs"}]})
+    await admin.patch(k.HOSTEDCLUSTERS, "imports", "clusters", {"metadata": {"labels": {"look": "again"}}})
+    await eventually(lambda: listed("theirs", "pull-secret"), "added to what is there")
+    await admin.patch(k.SERVICEACCOUNTS, "default", ns, {"imagePullSecrets": [{"name": "new"}]})
+    await eventually(lambda: listed("new", "pull-secret"), "added again without being asked")
+    await admin.delete(k.HOSTEDCLUSTERS, "imports", "clusters")
+    await eventually(lambda: gone(admin, "imports"), "all is gone")
+
+
 async def test_a_registry_that_gets_trusted_or_comes_up_is_read_without_being_asked(
     admin: Client, operator: Callable[[], Running], image: str, registry: Registry, tmp_path: Path
 ) -> None:

@@ -121,6 +121,9 @@ async def a_cluster_comes_and_goes(server: ApiServer, directory: Path) -> None:
                     await s.give_address(admin, ns, "127.0.0.1")
 
                 await eventually(lambda: _there(admin, k.DEPLOYMENTS, "kube-apiserver", ns), "it is made", address)
+                await admin.apply(
+                    {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": ns}}
+                )
                 await eventually(lambda: _some(admin, k.CAPI_CLUSTERS, ns), "Cluster API knows it")
                 await s.report_ready(admin, ns)
                 pod = {"name": "left", "namespace": ns, "labels": {LABEL_COMPONENT: "etcd"}}

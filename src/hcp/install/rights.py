@@ -53,6 +53,9 @@ def operator_rules() -> list[Object]:
         rule("", "configmaps", [*READ, *write]),
         rule("", "services", [*FOLLOW, *write, "delete"]),
         rule("", "pods", [*FOLLOW, "delete"]),
+        # The one that pods run as which import boot disks: they get the cluster's pull secret.
+        rule("", "serviceaccounts", FOLLOW),
+        {**rule("", "serviceaccounts", ["get", "patch"]), "resourceNames": ["default"]},
         rule("", "persistentvolumeclaims", ["get", *write]),
         rule("", "events", write),
         rule("", "resourcequotas", [*FOLLOW, *write]),

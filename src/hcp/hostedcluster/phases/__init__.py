@@ -23,6 +23,7 @@ from hcp.hostedcluster.phases import (
     projection,
     published_certificates,
     publishing,
+    pulling,
     release,
     rotation,
     rules,
@@ -48,6 +49,7 @@ PHASES: Phases[Scope, Learned] = Phases(
             Phase("encryption-key", encryption_key.run),
             Phase("foreign-etcd", foreign_etcd.run),
             Phase("copies", copies.run, critical=False),
+            Phase("pulling", pulling.run, critical=False),
         ),
         Phase("certificates", certificates.run),
         (
