@@ -8,9 +8,11 @@ from hcp.cli.shared.payload_source import SOURCE_FLAGS, build_only
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from hcp.oci.logins import Logins
+    from hcp.oci.push import Pusher
     from hcp.publish.run import Published
     from hcp.publish.target import Target
 
@@ -92,10 +94,8 @@ async def _push(call: Call, target: Target, artifacts: dict[str, Path], login: L
     import tempfile
     from pathlib import Path
 
-    from hcp.cli.release.access import authorities
     from hcp.cli.shared.progress import Progress
-    from hcp.oci.push import Pusher
-    from hcp.payload.store import cache_root
+    from hcp.payload.store import Store
     from hcp.publish.run import publish
 
     progress = Progress()
@@ -113,40 +113,45 @@ async def _push(call: Call, target: Target, artifacts: dict[str, Path], login: L
         text = f"{done} of {total} images are in {target}"
         progress.show(f"{text}: {name}")
 
-    work = cache_root() / "work"
-    work.mkdir(parents=True, exist_ok=True)
-    scheme = "http" if call.switch("insecure") else "https"
+    store = Store()
     try:
-        # In the cache, where the layers of the operator's image can be linked instead of copied.
-        with tempfile.TemporaryDirectory(dir=work, prefix="publish-") as folder:
-            async with Pusher(
-                f"{scheme}://{target.registry}",
-                ca_pem=authorities(call),
-                auths=login.auths,
-                uploads=call.number("parallel"),
-                trust_env=True,
-                told=told,
-            ) as pusher:
-                published = await publish(target, artifacts, pusher, Path(folder), step)
-                progress.show(f"all images are in {target}; {pusher.sent_bytes >> 20} MiB were sent")
+        with store.lock("go-modules", shared=True):  # nobody cleans up meanwhile
+            work = store.root / "work"
+            work.mkdir(parents=True, exist_ok=True)
+            # In the cache, where the layers of the operator's image can be linked instead of copied.
+            with tempfile.TemporaryDirectory(dir=work, prefix="publish-") as folder:
+                async with _pusher(call, target, login, told) as pusher:
+                    published = await publish(target, artifacts, pusher, Path(folder), step)
+                    progress.show(f"all images are in {target}; {pusher.sent_bytes >> 20} MiB were sent")
     finally:
         progress.close()
     return published
+
+
+def _pusher(call: Call, target: Target, login: Logins, told: Callable[[int], None] = lambda _: None) -> Pusher:
+    from hcp.cli.release.access import authorities
+    from hcp.oci.push import Pusher
+
+    return Pusher(
+        f"{'http' if call.switch('insecure') else 'https'}://{target.registry}",
+        ca_pem=authorities(call),
+        auths=login.auths,
+        uploads=call.number("parallel"),
+        trust_env=True,
+        told=told,
+    )
 
 
 async def _sign(call: Call, published: Published, login: Logins, key: object) -> None:
     from cryptography.hazmat.primitives.asymmetric import ec
 
     from hcp.cli.engine.terminal import note
-    from hcp.cli.release.access import authorities, reader
+    from hcp.cli.release.access import reader
     from hcp.oci import Reference
-    from hcp.oci.push import Pusher
     from hcp.publish.signing import sign
 
     assert isinstance(key, ec.EllipticCurvePrivateKey)
-    scheme = "http" if call.switch("insecure") else "https"
-    url, ca = f"{scheme}://{published.target.registry}", authorities(call)
-    async with Pusher(url, ca_pem=ca, auths=login.auths, trust_env=True) as pusher:
+    async with _pusher(call, published.target, login) as pusher:
         for image in (*published.releases.values(), published.operator):
             async with reader(call, Reference.parse(image)) as client:
                 made = await sign(pusher, client, image, key)
