@@ -137,6 +137,13 @@ async def test_a_broken_upload_goes_on_where_it_broke(plain: Registry, images: d
             assert len(file.read()) == manifest.layers[0]["size"]
 
 
+async def test_a_blob_whose_last_answer_was_lost_is_not_sent_again(plain: Registry, images: dict[str, Path]) -> None:
+    async with front(f"http://{plain.host}", lost=2) as middle, Pusher(f"http://{middle.host}") as pusher:
+        await pusher.push(images["image-etcd"] / "image", "team/etcd")
+        assert not middle.lost  # the ends of both blobs
+        assert middle.received < BIG + (1 << 20)
+
+
 async def test_a_busy_registry_is_asked_again(plain: Registry, images: dict[str, Path], tmp_path: Path) -> None:
     async with front(f"http://{plain.host}", busy=3) as middle, Pusher(f"http://{middle.host}") as pusher:
         await _publish(pusher, images, tmp_path / "work")

@@ -18,12 +18,14 @@ _PIECE = 64 << 10
 @dataclass
 class Front:
     """`cuts`: after so many bytes each of the next PATCH requests loses its connection. `busy`: so many requests are
-    told to come again. `tokens`: requests need a token, bought with the login `push`/`secret`, with enough scope.
+    told to come again. `lost`: so many PUT requests are done, and nobody hears of it. `tokens`: requests need a token,
+    bought with the login `push`/`secret`, with enough scope.
     """
 
     upstream: str
     cuts: list[int] = field(default_factory=list)
     busy: int = 0
+    lost: int = 0
     tokens: bool = False
     port: int = 0
     seen: Counter[str] = field(default_factory=Counter)
@@ -97,6 +99,11 @@ class Front:
             }
             if "Location" in kept:
                 kept["Location"] = kept["Location"].replace(self.upstream, f"http://{self.host}")
+            if request.method == "PUT" and self.lost > 0:
+                self.lost -= 1
+                assert request.transport is not None
+                request.transport.close()
+                raise ConnectionResetError
             made = web.StreamResponse(status=answer.status, headers=kept)
             await made.prepare(request)
             async for piece in answer.content.iter_chunked(_PIECE):

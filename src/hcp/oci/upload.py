@@ -86,6 +86,8 @@ class Upload:
                     await self._find_place()
                 except Interrupted:
                     self.place = None
+                if self.place is None and await self.exists():
+                    return  # only the answer was lost
                 if self.arrived > before:
                     tries, pause = 0, FIRST_PAUSE
                     continue
