@@ -119,7 +119,7 @@ class ApiServer:
 
     def wait_ready(self) -> None:
         ask = local_opener(ssl.create_default_context(cafile=str(self.directory / "ca.crt")))
-        give_up = time.monotonic() + 90
+        give_up = time.monotonic() + 300
         while True:
             try:
                 with ask.open(f"{self.url}/readyz", timeout=5) as answer:

@@ -36,7 +36,7 @@ class Cluster:
         self.kubeconfig = folder / f"{name}.kubeconfig"
         self.kubeconfig.write_text(hcp("local", "kubeconfig", "--name", name).stdout)
 
-    def kubectl(self, *words: str, stdin: str | None = None, check: bool = True, seconds: float = 120) -> str:
+    def kubectl(self, *words: str, stdin: str | None = None, check: bool = True, seconds: float = 600) -> str:
         done = subprocess.run(
             [str(self.kubectl_binary), f"--kubeconfig={self.kubeconfig}", *words],
             input=stdin,

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from tests.support import management as s
 from tests.support.api_server import ApiServer
+from tests.support.eventually import eventually
 
 from hcp.kube import Client, Resource, load_config
 from hcp.kube import resources as k
@@ -53,17 +54,23 @@ class Fresh:
 
     async def _again(self) -> None:
         async with Client(load_config(self._server.kubeconfig)) as admin:
-            added = {place: obj async for place, obj in _everything(admin) if place not in self._first}
-            # Nobody is left whom finalizers wait for.
-            held = [p for p, obj in added.items() if obj["metadata"].get("finalizers") and p.resource != k.CRDS]
-            await asyncio.gather(*(_let_go(admin, place) for place in held))
-            # What is in a namespace that goes needs no order of its own.
-            namespaces = {place.name for place in added if place.resource == k.NAMESPACES}
-            ends = [place for place in added if place.namespace not in namespaces]
-            await asyncio.gather(
-                *(admin.delete(p.resource, p.name, p.namespace or None, grace=0, missing_ok=True) for p in ends)
-            )
+            await eventually(lambda: self._cleared(admin), "what a file left is gone")
             await s.prepare(admin)
+
+    async def _cleared(self, admin: Client) -> bool:
+        """Whether nothing is left that nobody has asked to go yet; asks for what is."""
+        added = {place: obj async for place, obj in _everything(admin) if place not in self._first}
+        # Nobody is left whom finalizers wait for.
+        held = [p for p, obj in added.items() if obj["metadata"].get("finalizers") and p.resource != k.CRDS]
+        await asyncio.gather(*(_let_go(admin, place) for place in held))
+        # What is in a namespace that goes needs no order of its own.
+        namespaces = {place.name for place in added if place.resource == k.NAMESPACES}
+        going = {place for place, obj in added.items() if "deletionTimestamp" in obj["metadata"]}
+        ends = [place for place in added if place.namespace not in namespaces and place not in going]
+        await asyncio.gather(
+            *(admin.delete(p.resource, p.name, p.namespace or None, grace=0, missing_ok=True) for p in ends)
+        )
+        return not ends
 
 
 async def _let_go(admin: Client, place: Place) -> None:
