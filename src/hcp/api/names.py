@@ -51,6 +51,9 @@ ANNOTATION_CLUSTER_UID = f"{GROUP}/cluster-uid"
 ANNOTATION_NODEPOOL = f"{GROUP}/nodePool"
 # Which configuration (a hash of it) the machines of a NodePool have.
 ANNOTATION_CURRENT_CONFIG_VERSION = f"{GROUP}/nodePoolCurrentConfigVersion"
+ANNOTATION_CURRENT_CONFIG = f"{GROUP}/nodePoolCurrentConfig"
+ANNOTATION_CURRENT_TEMPLATE = f"{GROUP}/nodePoolPlatformMachineTemplate"
+ANNOTATION_TARGET_CONFIG_VERSION = f"{GROUP}/nodePoolTargetConfigVersion"
 ANNOTATION_CLEANUP_CLOUD = f"{GROUP}/cleanup-cloud-resources"
 ANNOTATION_DESTROY_GRACE = f"{GROUP}/destroy-grace-period"
 # On a HostedCluster or NodePool that is being deleted: do not wait any longer for an infra cluster nobody can ask.

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hcp.runtime.conditions import condition_of
+
 _BLOCK = 1000
 _WHOLE = 3000
 _REASONS = 1024
@@ -21,15 +23,6 @@ class Summary:
     ok: bool
     reason: str
     message: str
-
-
-def condition_of(item: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
-    """One condition of an object by its type."""
-    for condition in (item.get("status") or {}).get("conditions") or []:
-        if condition.get("type") == kind:
-            found: Mapping[str, Any] = condition
-            return found
-    return None
 
 
 def machines_summary(machines: Sequence[Mapping[str, Any]], kind: str, word: str, missing: str) -> Summary:

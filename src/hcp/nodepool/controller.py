@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from hcp.kubevirt.cloud import Cloud
 from hcp.kubevirt.infra import InfraClients
-from hcp.nodepool.reconcile import NodePoolReconciler
+from hcp.nodepool.reconcile import NodePoolKind
 from hcp.nodepool.scope import ReleaseSource, Tools
 from hcp.nodepool.watches import Watches
 from hcp.runtime import Controller
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.controller import namespace_of
+from hcp.runtime.reconcile import Reconciler
 
 
 def node_pools(ctx: OperatorContext, infras: InfraClients, releases: ReleaseSource, cloud: Cloud) -> Controller:
     """Connected to its watches; the caller starts the informers, then runs it."""
     watches = Watches(ctx)
-    reconciler = NodePoolReconciler(Tools(ctx, watches, infras, releases, cloud.guest_nodes))
-    controller = Controller("nodepool", reconciler.reconcile, workers=16, group=namespace_of, per_group=8)
+    kind = NodePoolKind(Tools(ctx, watches, infras, releases, cloud.guest_nodes))
+    controller = Controller("nodepool", Reconciler(kind), workers=16, group=namespace_of, per_group=8)
     watches.wire(controller)
     cloud.on_nodes(watches.look_at_pools)
     return controller

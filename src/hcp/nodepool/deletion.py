@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from hcp.api.conditions import CLEANUP_TIMED_OUT
-from hcp.api.names import FINALIZER, LABEL_INFRA_ID, LABEL_NODEPOOL_NAME, control_plane_namespace
+from hcp.api.names import ANNOTATION_NODEPOOL, FINALIZER, LABEL_INFRA_ID, LABEL_NODEPOOL_NAME, control_plane_namespace
+from hcp.api.paths import annotations_of
 from hcp.errors import HcpError
 from hcp.ignition.store import LABEL_CONTROL_PLANE
 from hcp.kube import Resource
@@ -104,7 +105,7 @@ async def _clear_machines(tools: Tools, pool: Object, hosted: str, *, going: boo
 
 
 def _annotated(item: Mapping[str, Any]) -> str:
-    return str((item["metadata"].get("annotations") or {}).get("hypershift.openshift.io/nodePool", ""))
+    return annotations_of(item).get(ANNOTATION_NODEPOOL, "")
 
 
 async def _list(tools: Tools, resource: Resource, namespace: str, labels: str | None = None) -> list[Object]:

@@ -5,30 +5,18 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from hcp.api import defaults
 from hcp.api import spec as hosted
 from hcp.api.names import ANNOTATION_HAPROXY_IMAGE, CA_BUNDLE_KEY, KUBECONFIG_KEY, PULL_SECRET_KEY, SSH_KEY_KEY
+from hcp.api.paths import block
 from hcp.errors import HcpError
 from hcp.ignition.apiproxy import ApiProxy
 from hcp.kube.resources import CONFIGMAPS, SECRETS
-from hcp.nodepool.scope import LOOK_AGAIN, ReleaseFacts, Scope
+from hcp.nodepool.scope import LOOK_AGAIN, HostedInputs, ReleaseFacts, Scope
 from hcp.nodepool.watches import Watches
 from hcp.runtime import Waiting
-
-
-@dataclass(frozen=True)
-class HostedInputs:
-    """Secrets and bundles of a hosted cluster that its nodes carry."""
-
-    bootstrap_kubeconfig: str
-    kubelet_client_ca: str
-    pull_secret: str
-    ssh_key: str
-    trust_bundle: str
-    registry_authorities: Mapping[str, str]
 
 
 async def hosted_inputs(scope: Scope) -> HostedInputs:
@@ -61,12 +49,12 @@ async def registry_authorities(watches: Watches) -> dict[str, str]:
     That they cannot be read is an error: nodes without them would be made, and could not pull.
     """
     found = await watches.registry_authorities()
-    return {host.replace("..", ":"): pem for host, pem in ((found or {}).get("data") or {}).items()}
+    return {host.replace("..", ":"): pem for host, pem in block(found, "data").items()}
 
 
 def api_proxy(scope: Scope, release: ReleaseFacts) -> ApiProxy:
     """How nodes of this cluster reach the hosted API."""
-    found = (scope.cluster.get("status") or {}).get("controlPlaneEndpoint") or {}
+    found = block(scope.cluster, "status.controlPlaneEndpoint")
     if not found.get("host"):
         raise Waiting("the hosted API has no published address yet", again=LOOK_AGAIN)
     image = scope.pool_annotations.get(ANNOTATION_HAPROXY_IMAGE) or component(release, "haproxy", "haproxy-router")
@@ -88,8 +76,8 @@ def component(release: ReleaseFacts, *names: str) -> str:
 
 
 def _decoded(secret: Mapping[str, Any] | None, key: str) -> str:
-    return base64.b64decode(((secret or {}).get("data") or {}).get(key, "")).decode()
+    return base64.b64decode(block(secret, "data").get(key, "")).decode()
 
 
 def _text(config_map: Mapping[str, Any] | None, key: str) -> str:
-    return str(((config_map or {}).get("data") or {}).get(key, ""))
+    return str(block(config_map, "data").get(key, ""))

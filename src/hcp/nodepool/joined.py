@@ -9,10 +9,10 @@ from typing import Any
 
 from hcp.api import conditions as c
 from hcp.api.names import LABEL_NODEPOOL, LABEL_RELEASE_VERSION
-from hcp.nodepool.aggregate import condition_of, machines_summary
+from hcp.nodepool.aggregate import machines_summary
+from hcp.runtime.conditions import Verdict, condition_of
 
 Object = dict[str, Any]
-Verdict = tuple[bool, str, str]
 _WORD, _TEXT = 64, 300
 _LABEL_VALUE = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?")
 

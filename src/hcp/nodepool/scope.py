@@ -1,20 +1,23 @@
-"""One pass over one NodePool: what it was given, what the phases found out, and the status they draft."""
+"""One pass over one NodePool: what it was given, and what its phases have found out so far."""
 
 from __future__ import annotations
 
-import copy
+import datetime as dt
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 from hcp.api.names import control_plane_namespace
+from hcp.api.paths import annotations_of, at, block
 from hcp.kubevirt.infra import Infra, InfraClients
 from hcp.kubevirt.unmanaged import is_unmanaged
 from hcp.nodepool.bootimage import BootImage
 from hcp.nodepool.config import GeneratedConfig
+from hcp.nodepool.observed import Observed
 from hcp.nodepool.watches import Watches
-from hcp.runtime import Waiting, set_condition
+from hcp.runtime.conditions import Verdict, is_true
 from hcp.runtime.context import OperatorContext
+from hcp.runtime.phases import Facts, Failed, Waiting
 
 Object = dict[str, Any]
 # What the control plane makes on its way is looked for at this pace.
@@ -39,6 +42,18 @@ class ReleaseSource(Protocol):
 
 
 @dataclass(frozen=True)
+class HostedInputs:
+    """Secrets and bundles of a hosted cluster that its nodes carry."""
+
+    bootstrap_kubeconfig: str
+    kubelet_client_ca: str
+    pull_secret: str
+    ssh_key: str
+    trust_bundle: str
+    registry_authorities: Mapping[str, str]
+
+
+@dataclass(frozen=True)
 class Tools:
     """What all passes share."""
 
@@ -50,52 +65,85 @@ class Tools:
     nodes: Callable[[str], list[Object] | None]
 
 
-@dataclass
-class Scope:
-    """One pass."""
+@dataclass(frozen=True, kw_only=True)
+class Learned(Facts):
+    """What a phase of a NodePool found out."""
 
-    tools: Tools
-    pool: Object
-    cluster: Object
-    conditions: list[Object] = field(default_factory=list)
-    status: Object = field(default_factory=dict)
-    annotations: dict[str, str | None] = field(default_factory=dict)
+    # Condition → verdict; None takes it away.
+    said: Mapping[str, Verdict | None] = field(default_factory=dict)
+    # Other fields of `Observed`, for the status.
+    seen: Mapping[str, Any] = field(default_factory=dict)
+    # Annotations the pool shall have, for the next passes and for people.
+    annotations: Mapping[str, str] = field(default_factory=dict)
     release: ReleaseFacts | None = None
     infra: Infra | None = None
     image: BootImage | None = None
-    cache_name: str | None = None
     config: GeneratedConfig | None = None
+    inputs: HostedInputs | None = None
+    payload: bytes = b""
     template: str = ""
-    deployment: Object | None = None
-    paused: bool = False
 
-    def __post_init__(self) -> None:
-        self.status = copy.deepcopy(self.pool.get("status") or {})
-        self.conditions = list(self.status.get("conditions") or [])
+
+def refused(kind: str, reason: str, message: str, **said: Verdict) -> Waiting:
+    """Raise it to keep later phases from acting on bad input; a change of that input brings the next pass."""
+    return Waiting(message, facts=Learned(said={**said, kind: (False, reason, message)}))
+
+
+def failed(error: Exception, kind: str, reason: str, message: str) -> Failed:
+    """Raise it for what is tried again and is said in a condition of its own too."""
+    return Failed(error, Learned(said={kind: (False, reason, message)}))
+
+
+@dataclass(frozen=True)
+class Scope:
+    """Read by phases, changed by none of them: the next step gets one that has learned."""
+
+    tools: Tools
+    pool: Object
+    # None: there is no such hosted cluster.
+    cluster: Object | None
+    now: dt.datetime
+    seen: Observed
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    release: ReleaseFacts | None = None
+    infra: Infra | None = None
+    image: BootImage | None = None
+    config: GeneratedConfig | None = None
+    inputs: HostedInputs | None = None
+    # The document machines get.
+    payload: bytes = b""
+    template: str = ""
 
     @property
     def ctx(self) -> OperatorContext:
         return self.tools.ctx
 
     @property
-    def spec(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.pool.get("spec") or {}
-        return found
-
-    @property
-    def cluster_spec(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = self.cluster.get("spec") or {}
-        return found
-
-    @property
-    def platform(self) -> Mapping[str, Any]:
-        found: Mapping[str, Any] = (self.spec.get("platform") or {}).get("kubevirt") or {}
-        return found
+    def paused(self) -> bool:
+        """Whether somebody asked us to leave the pool alone: it is looked at, and nothing is made."""
+        return self.seen.pause.paused
 
     @property
     def unmanaged(self) -> bool:
         """Whether the machines are the user's own."""
         return is_unmanaged(self.pool)
+
+    @property
+    def spec(self) -> Mapping[str, Any]:
+        return block(self.pool, "spec")
+
+    @property
+    def cluster_spec(self) -> Mapping[str, Any]:
+        return block(self.cluster, "spec")
+
+    @property
+    def platform(self) -> Mapping[str, Any]:
+        return block(self.pool, "spec.platform.kubevirt")
+
+    @property
+    def version(self) -> str:
+        """The version that all machines of the pool had before this pass."""
+        return str(at(self.pool, "status.version", ""))
 
     @property
     def name(self) -> str:
@@ -112,7 +160,7 @@ class Scope:
     @property
     def hosted(self) -> str:
         """The hosted namespace."""
-        return control_plane_namespace(self.namespace, self.cluster["metadata"]["name"])
+        return control_plane_namespace(self.namespace, str(self.spec.get("clusterName") or ""))
 
     @property
     def infra_id(self) -> str:
@@ -120,8 +168,13 @@ class Scope:
 
     @property
     def pool_annotations(self) -> Mapping[str, str]:
-        found: Mapping[str, str] = self.pool["metadata"].get("annotations") or {}
-        return found
+        return annotations_of(self.pool)
+
+    def known_cluster(self) -> Object:
+        """The hosted cluster; the first phase ends a pass without one."""
+        if self.cluster is None:
+            raise Waiting("the hosted cluster does not exist")
+        return self.cluster
 
     def known_release(self) -> ReleaseFacts:
         """The release; phases that come after its own may rely on it."""
@@ -129,16 +182,23 @@ class Scope:
             raise Waiting("the release is not known yet", again=LOOK_AGAIN)
         return self.release
 
-    def set(self, kind: str, status: bool | str, reason: str, message: str = "") -> None:
-        """Draft a condition."""
-        generation = self.pool["metadata"].get("generation")
-        self.conditions = set_condition(self.conditions, kind, status, reason, message, generation)
+    def says(self, kind: str) -> bool:
+        """Whether a condition is True: by what this pass found, else by what the last one did."""
+        verdict = self.seen.said.get(kind)
+        return verdict[0] is True if verdict else is_true(at(self.pool, "status.conditions"), kind)
 
-    def drop(self, kind: str) -> None:
-        """Take back a condition that is only shown while something is wrong."""
-        self.conditions = [entry for entry in self.conditions if entry.get("type") != kind]
 
-    def refuse(self, kind: str, reason: str, message: str) -> Waiting:
-        """Draft a False condition; raise the result to keep later phases from acting on bad input."""
-        self.set(kind, False, reason, message)
-        return Waiting(message)
+def learn(scope: Scope, facts: Learned) -> Scope:
+    """The scope that knows these facts too."""
+    return replace(
+        scope,
+        seen=replace(scope.seen, said={**scope.seen.said, **facts.said}, **facts.seen),
+        annotations={**scope.annotations, **facts.annotations},
+        release=facts.release or scope.release,
+        infra=facts.infra or scope.infra,
+        image=facts.image or scope.image,
+        config=facts.config or scope.config,
+        inputs=facts.inputs or scope.inputs,
+        payload=facts.payload or scope.payload,
+        template=facts.template or scope.template,
+    )

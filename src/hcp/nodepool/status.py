@@ -1,103 +1,139 @@
-"""The last phase: what the machines say, and one status patch when anything changed."""
+"""The status of a NodePool as a pure function of what a pass has seen."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hcp.api import conditions as c
 from hcp.api.names import ANNOTATION_RELEASE_VERSION
-from hcp.kube.errors import NotFound
-from hcp.kube.resources import NODEPOOLS
+from hcp.api.paths import annotations_of, at, block, labels_of
 from hcp.kubevirt import repair_plan
-from hcp.nodepool.aggregate import cidr_conflicts, condition_of, machines_summary
-from hcp.nodepool.scope import Object, Scope
-from hcp.runtime import Result
+from hcp.nodepool import joined
+from hcp.nodepool.aggregate import cidr_conflicts, machines_summary
+from hcp.nodepool.observed import Machines, Object, Observed, OwnMachines
+from hcp.runtime.conditions import Verdict, condition_of, with_verdicts
 
+NOT_MADE = "The machines of this pool have not been created yet"
 # What nodes say of themselves is the word of a tenant: what is kept of it has bounds.
 _WORD, _VERSIONS, _MESSAGE = 64, 100, 3000
 
 
-async def observe(scope: Scope) -> Result | None:
-    """Aggregate machines, nodes and the deployment into conditions."""
-    watches = scope.tools.watches
-    mine = watches.of_pool(watches.machines, scope.key)
-    machines = [item for item in mine if item["metadata"]["namespace"] == scope.hosted]
-    live = watches.deployments.get(scope.name, scope.hosted)
+def compute(pool: Mapping[str, Any], seen: Observed, now: str) -> Object:
+    """The whole status; equal facts and an equal status before give an equal status."""
+    before: Mapping[str, Any] = pool.get("status") or {}
+    generation = int(at(pool, "metadata.generation", 0))
+    verdicts: dict[str, Verdict | None] = {
+        **seen.said,
+        c.RECONCILIATION_ACTIVE: seen.pause.verdict(),
+        c.RECONCILIATION_SUCCEEDED: _succeeded(seen.errors),
+    }
+    status: Object = dict(before)
+    if isinstance(seen.machines, Machines):
+        verdicts |= _machines(seen.machines)
+        status["replicas"] = int(at(seen.machines.deployment, "status.availableReplicas", 0))
+        status["nodesInfo"] = {"nodeVersions": node_versions(seen.machines.machines)}
+    elif seen.machines is not None:
+        found = joined.judge(str(at(pool, "metadata.name")), seen.machines.expected, seen.machines.nodes)
+        verdicts |= _own_machines(seen.machines, found)
+        status["replicas"] = found.ready
+        status["nodesInfo"] = {"nodeVersions": node_versions(found.nodes, healthy="Ready")}
+    status["conditions"] = with_verdicts(before.get("conditions"), verdicts, generation, now)
+    if seen.finished:
+        status["version"] = seen.finished
+    if platform := _platform(before, seen):
+        status["platform"] = platform
+    return status
+
+
+def _succeeded(errors: Mapping[str, str]) -> Verdict:
+    if errors:
+        return False, c.RECONCILIATION_ERROR, "; ".join(f"{name}: {text}" for name, text in sorted(errors.items()))
+    return True, c.RECONCILIATION_SUCCEEDED_REASON, "Reconciliation completed successfully"
+
+
+def _platform(before: Mapping[str, Any], seen: Observed) -> Object:
+    known = dict(block(before, "platform.kubeVirt"))
+    if seen.credentials is not None:
+        known["credentials"] = dict(seen.credentials)
+    if seen.cache_name:
+        known["cacheName"] = seen.cache_name
+    whole = dict(block(before, "platform"))
+    return {**whole, "kubeVirt": known} if known else whole
+
+
+def _machines(seen: Machines) -> dict[str, Verdict | None]:
+    verdicts: dict[str, Verdict | None] = {
+        c.READY: _ready(seen),
+        c.KUBEVIRT_LIVE_MIGRATABLE: _live_migratable(seen),
+        c.CIDR_CONFLICT: conflict(seen.machines, seen.cluster_networks),
+        c.NODES_UNDER_REPAIR: _repairs(seen.repairs),
+    }
     for kind, source, word, missing in (
         (c.ALL_MACHINES_READY, "Ready", "ready", "WaitingForInfrastructure"),
         (c.ALL_NODES_HEALTHY, "NodeHealthy", "healthy", "WaitingForNodeRef"),
     ):
-        summary = machines_summary(machines, source, word, missing)
-        scope.set(kind, summary.ok, summary.reason, summary.message if not summary.ok else c.AS_EXPECTED)
-    _ready(scope, live)
-    _live_migratable(scope, machines)
-    report_conflicts(scope, machines)
-    reason, message = repair_plan.pool_message(watches.of_pool(watches.repairs, scope.key))
-    if reason:
-        scope.set(c.NODES_UNDER_REPAIR, True, reason, message)
-    else:
-        scope.drop(c.NODES_UNDER_REPAIR)
-    scope.status["replicas"] = int(((live or {}).get("status") or {}).get("availableReplicas") or 0)
-    scope.status["nodesInfo"] = {"nodeVersions": node_versions(machines)}
-    return None
+        summary = machines_summary(seen.machines, source, word, missing)
+        verdicts[kind] = (summary.ok, summary.reason, summary.message if not summary.ok else c.AS_EXPECTED)
+    return verdicts
 
 
-def report_conflicts(scope: Scope, machines: Sequence[Object]) -> None:
-    """Say which machines (or nodes) have addresses in the guest's pod network."""
-    conflicts = cidr_conflicts(machines, _cluster_networks(scope))
-    if conflicts:
-        text = "; ".join(conflicts)
-        message = f"{text} collide with cluster-network cidr [{', '.join(_cluster_networks(scope))}]"
-        scope.set(c.CIDR_CONFLICT, True, c.INVALID_CONFIGURATION, message[:_MESSAGE])
-    else:
-        scope.drop(c.CIDR_CONFLICT)
+def _own_machines(seen: OwnMachines, found: joined.Joined) -> dict[str, Verdict | None]:
+    not_served = (False, c.NOT_FOUND, "There is no document for machines yet")
+    return {
+        c.ALL_NODES_HEALTHY: found.healthy,
+        c.READY: found.pool_ready if seen.served else not_served,
+        c.CIDR_CONFLICT: conflict(found.nodes, seen.cluster_networks),
+    }
 
 
-def _ready(scope: Scope, live: Object | None) -> None:
-    check = scope.tools.watches.checks.get(scope.name, scope.hosted)
-    allowed = condition_of(check, "RemediationAllowed") if check else None
+def _repairs(requests: Sequence[Object]) -> Verdict | None:
+    reason, message = repair_plan.pool_message(requests)
+    return (True, reason, message) if reason else None
+
+
+def _ready(seen: Machines) -> Verdict:
+    allowed = condition_of(seen.check, "RemediationAllowed")
     if allowed is not None and allowed.get("status") == "False":
-        scope.set(c.READY, False, allowed.get("reason") or c.TOO_MANY_UNHEALTHY, allowed.get("message") or "")
-        return
-    found = condition_of(live, "Ready") if live else None
-    if found is not None:
-        status = found.get("status") == "True"
-        scope.set(c.READY, status, found.get("reason") or c.AS_EXPECTED, found.get("message") or "")
-    else:
-        scope.set(c.READY, False, c.NOT_FOUND, "The machines of this pool have not been created yet")
+        return False, allowed.get("reason") or c.TOO_MANY_UNHEALTHY, allowed.get("message") or ""
+    found = condition_of(seen.deployment, "Ready")
+    if found is None:
+        return False, c.NOT_FOUND, NOT_MADE
+    return found.get("status") == "True", found.get("reason") or c.AS_EXPECTED, found.get("message") or ""
 
 
-def _live_migratable(scope: Scope, machines: Sequence[Object]) -> None:
-    watches = scope.tools.watches
-    names = {machine["metadata"]["name"] for machine in machines}
-    items = [item for item in watches.vm_machines.list(scope.hosted) if item["metadata"]["name"] in names]
-    lacking = [item for item in items if (condition_of(item, "VMLiveMigratable") or {}).get("status") == "False"]
+def _live_migratable(seen: Machines) -> Verdict:
+    lacking = [item for item in seen.vm_machines if _says(item, "VMLiveMigratable", "False")]
     if not lacking:
-        scope.set(c.KUBEVIRT_LIVE_MIGRATABLE, True, c.AS_EXPECTED)
-        return
+        return True, c.AS_EXPECTED, ""
     summary = machines_summary(lacking, "VMLiveMigratable", "live migratable", "Unknown")
-    message = summary.message.replace(f"of {len(lacking)} machines", f"of {len(items)} machines", 1)
-    scope.set(c.KUBEVIRT_LIVE_MIGRATABLE, False, c.NODES_NOT_LIVE_MIGRATABLE, message)
+    message = summary.message.replace(f"of {len(lacking)} machines", f"of {len(seen.vm_machines)} machines", 1)
+    return False, c.NODES_NOT_LIVE_MIGRATABLE, message
 
 
-def _cluster_networks(scope: Scope) -> list[str]:
-    networks = (scope.cluster_spec.get("networking") or {}).get("clusterNetwork") or []
-    return [str(entry["cidr"]) for entry in networks]
+def conflict(machines: Sequence[Object], networks: Sequence[str]) -> Verdict | None:
+    """Which machines have addresses in the guest's pod network; nothing while none has."""
+    found = cidr_conflicts(machines, networks)
+    if not found:
+        return None
+    message = f"{'; '.join(found)} collide with cluster-network cidr [{', '.join(networks)}]"
+    return True, c.INVALID_CONFIGURATION, message[:_MESSAGE]
+
+
+def _says(item: Mapping[str, Any], kind: str, status: str) -> bool:
+    return (condition_of(item, kind) or {}).get("status") == status
 
 
 def node_versions(machines: Sequence[Object], *, healthy: str = "NodeHealthy") -> list[dict[str, Any]]:
     """How many ready and unready nodes run which version, told by Machines or, by their own condition, Nodes."""
     counts: dict[tuple[str, str], list[int]] = {}
     for machine in machines:
-        kubelet = ((machine.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion")
+        kubelet = at(machine, "status.nodeInfo.kubeletVersion")
         if not kubelet:
             continue
-        metadata = machine["metadata"]
-        told = {**(metadata.get("labels") or {}), **(metadata.get("annotations") or {})}
-        well = (condition_of(machine, healthy) or {}).get("status") == "True"
+        told = {**labels_of(machine), **annotations_of(machine)}
         key = told.get(ANNOTATION_RELEASE_VERSION, "")[:_WORD], kubelet.removeprefix("v")[:_WORD]
-        counts.setdefault(key, [0, 0])[not well] += 1
+        counts.setdefault(key, [0, 0])[not _says(machine, healthy, "True")] += 1
     return [
         {
             "ocpVersion": release,
@@ -107,23 +143,3 @@ def node_versions(machines: Sequence[Object], *, healthy: str = "NodeHealthy") -
         }
         for (release, kubelet), (ready, unready) in sorted(counts.items())[:_VERSIONS]
     ]
-
-
-async def write(scope: Scope) -> Result | None:
-    """One metadata patch and one status patch, each only when something is different."""
-    client, pools = scope.ctx.client, scope.tools.watches.pools
-    known = scope.pool["metadata"].get("annotations") or {}
-    changed = {key: value for key, value in scope.annotations.items() if known.get(key) != value}
-    try:
-        if changed:
-            body: Object = {"metadata": {"annotations": changed}}
-            pools.observe(await client.patch(NODEPOOLS, scope.name, scope.namespace, body))
-        scope.status["conditions"] = scope.conditions
-        before = scope.pool.get("status") or {}
-        if scope.status != before:
-            gone = {key: None for key in before if key not in scope.status}
-            body = {"status": {**scope.status, **gone}}
-            pools.observe(await client.patch(NODEPOOLS, scope.name, scope.namespace, body, subresource="status"))
-    except NotFound:
-        return None
-    return None

@@ -14,7 +14,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hcp.api import defaults
-from hcp.api.names import ANNOTATION_TERMINATION_GRACE, LABEL_INFRA_ID, LABEL_KUBEVIRT_RHCOS, LABEL_NODEPOOL_NAME
+from hcp.api.names import (
+    ANNOTATION_NODEPOOL,
+    ANNOTATION_TERMINATION_GRACE,
+    LABEL_INFRA_ID,
+    LABEL_KUBEVIRT_RHCOS,
+    LABEL_NODEPOOL_NAME,
+)
 from hcp.errors import HcpError
 from hcp.ignition.hashes import hash_simple, limited_name
 from hcp.nodepool.patching import ROOT_DISK, patched
@@ -92,7 +98,7 @@ def machine_template(name: str, namespace: str, node_pool: str, spec: Mapping[st
         "metadata": {
             "name": name,
             "namespace": namespace,
-            "annotations": {"hypershift.openshift.io/nodePool": node_pool},
+            "annotations": {ANNOTATION_NODEPOOL: node_pool},
             "labels": {LABEL_NODEPOOL_NAME: node_pool.partition("/")[2][:63].rstrip("-.")},
         },
         "spec": dict(spec),

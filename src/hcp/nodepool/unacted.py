@@ -7,8 +7,8 @@ from typing import Any
 
 from hcp.api import conditions as c
 from hcp.nodepool.machines import smallest_size
+from hcp.runtime.conditions import Verdict
 
-Verdict = tuple[bool, str, str]
 _TUNING = "node tuning is not part of a Kubernetes release"
 _NOT_OURS = "machines of platform None are your own: nobody here makes, replaces or ends one"
 

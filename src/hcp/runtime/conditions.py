@@ -6,7 +6,11 @@ import datetime
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hcp.api.paths import at
+
 Condition = dict[str, Any]
+# What a condition shall say: status, reason, message.
+Verdict = tuple[bool | str, str, str]
 # The API refuses longer messages.
 MAX_MESSAGE = 32768
 
@@ -54,3 +58,21 @@ def is_false(conds: Iterable[Mapping[str, Any]] | None, type: str) -> bool:
 
 def remove_condition(conds: Iterable[Mapping[str, Any]] | None, type: str) -> list[Condition]:
     return [dict(c) for c in conds or () if c.get("type") != type]
+
+
+def condition_of(obj: Mapping[str, Any] | None, type: str) -> Mapping[str, Any] | None:
+    """One condition of an object."""
+    return get_condition(at(obj, "status.conditions"), type)
+
+
+def with_verdicts(
+    conds: Iterable[Mapping[str, Any]] | None, verdicts: Mapping[str, Verdict | None], generation: int, stamp: str
+) -> list[Condition]:
+    """A new list that says all of these; a verdict of None takes its condition away."""
+    result = [dict(c) for c in conds or ()]
+    for type, verdict in verdicts.items():
+        if verdict is None:
+            result = remove_condition(result, type)
+        else:
+            result = set_condition(result, type, *verdict, generation, at=stamp)
+    return result

@@ -17,11 +17,9 @@ from typing import Any, Generic, TypeVar
 
 from hcp.errors import HcpError
 from hcp.runtime import metrics
-from hcp.runtime.controller import Result
 
 log = logging.getLogger(__name__)
 S = TypeVar("S")
-F = TypeVar("F")
 
 DURATION = metrics.Histogram(
     "hcp_phase_duration_seconds", "Time of one phase, by controller and phase.", ["controller", "phase"]
@@ -35,6 +33,9 @@ class Facts:
 
     # Seconds until time alone changes something, or until what no watch tells is looked at again.
     again: float | None = None
+
+
+F = TypeVar("F", bound=Facts)
 
 
 class Waiting(Exception):
@@ -143,7 +144,7 @@ class Phases(Generic[S, F]):
                 learned = await asyncio.gather(*(self._run_one(p, scope, report, facts) for p in runnable))
             for found in learned:
                 if found is not None:
-                    report.look_again(found.requeue_after if isinstance(found, Result) else _again(found))
+                    report.look_again(found.again)
                     scope = self._learn(scope, found)
             stopped = stopped or any(p.critical and p.name not in report.done for p in step)
         return scope, report
@@ -182,7 +183,3 @@ class Phases(Generic[S, F]):
             extra={"phase": phase.name, "critical": phase.critical, "error": str(exc), **facts},
             exc_info=trace,
         )
-
-
-def _again(found: Any) -> float | None:
-    return found.again if isinstance(found, Facts) else None

@@ -16,10 +16,10 @@ from hcp.api.pause import Pause
 from hcp.kube.errors import NotFound
 from hcp.runtime.controller import Result
 from hcp.runtime.informer import Informer
-from hcp.runtime.phases import Phases, Report
+from hcp.runtime.phases import Facts, Phases, Report
 
 S = TypeVar("S")
-F = TypeVar("F")
+F = TypeVar("F", bound=Facts)
 Object = dict[str, Any]
 
 

@@ -1,0 +1,68 @@
+"""Which boot disk; with a cache, it is imported early, and those of older releases are dropped."""
+
+from __future__ import annotations
+
+import contextlib
+
+from hcp.api import conditions as c
+from hcp.api.paths import at
+from hcp.errors import HcpError
+from hcp.kube.errors import AlreadyExists, NotFound
+from hcp.kube.resources import DATAVOLUMES
+from hcp.kubevirt.infra import Infra
+from hcp.nodepool.bootimage import (
+    LABEL_ROLE,
+    LABEL_UID,
+    ROLE,
+    BootImage,
+    ImportState,
+    boot_image,
+    cache_volume,
+    cached,
+    choose_cache,
+    import_state,
+)
+from hcp.nodepool.scope import Learned, Object, Scope, refused
+
+_IMPORT_LOOK = 15.0
+
+
+async def run(scope: Scope) -> Learned:
+    try:
+        found = boot_image(scope.platform, scope.known_release().boot_disk)
+    except HcpError as error:
+        raise refused(c.VALID_PLATFORM_IMAGE, c.VALIDATION_FAILED, str(error)) from error
+    shown = (found.source.get("registry") or found.source.get("http") or {}).get("url", "")
+    state, seen = ImportState(done=True), {}
+    if cached(scope.platform, found) and scope.infra is not None:
+        volume = await _ensure_cache(scope, scope.infra, found)
+        seen = {"cache_name": str(volume["metadata"]["name"])}
+        state = import_state(volume)
+    # A failed import is said, not enforced: CDI tries again, and machines wait for their clones by themselves.
+    reason = c.VALIDATION_FAILED if state.failed else c.AS_EXPECTED
+    message = "; ".join(part for part in (f"Bootstrap KubeVirt Image is {shown}", state.message) if part)
+    return Learned(
+        said={c.VALID_PLATFORM_IMAGE: (not state.failed, reason, message)},
+        seen=seen,
+        image=found,
+        again=None if state.done else _IMPORT_LOOK,
+    )
+
+
+async def _ensure_cache(scope: Scope, infra: Infra, image: BootImage) -> Object:
+    uid = scope.pool["metadata"]["uid"]
+    selector = f"{LABEL_ROLE}={ROLE},{LABEL_UID}={uid}"
+    volumes = await infra.client.list(DATAVOLUMES, infra.namespace, selector)
+    alive = [volume for volume in volumes if not volume["metadata"].get("deletionTimestamp")]
+    chosen, stale = choose_cache(alive, image.digest, at(scope.pool, "status.platform.kubeVirt.cacheName"))
+    used = next((volume for volume in alive if volume["metadata"]["name"] == chosen), None)
+    if used is None:
+        used = cache_volume(infra.namespace, uid, scope.platform, image)
+        with contextlib.suppress(AlreadyExists):
+            await infra.client.create(used)
+    for name in stale:
+        try:
+            await infra.client.delete(DATAVOLUMES, name, infra.namespace)
+        except NotFound:
+            continue
+    return used
