@@ -84,9 +84,9 @@ class Learned(Facts):
     template: str = ""
 
 
-def refused(kind: str, reason: str, message: str, **said: Verdict) -> Waiting:
+def refused(kind: str, reason: str, message: str) -> Waiting:
     """Raise it to keep later phases from acting on bad input; a change of that input brings the next pass."""
-    return Waiting(message, facts=Learned(said={**said, kind: (False, reason, message)}))
+    return Waiting(message, facts=Learned(said={kind: (False, reason, message)}))
 
 
 def failed(error: Exception, kind: str, reason: str, message: str) -> Failed:
