@@ -21,6 +21,7 @@ from typing import Any
 import yaml
 
 from hcp import payload, pki
+from hcp.guest.csr import BOOTSTRAP_USER, MachineFacts, approval, concerns_us, judge, node_name
 from hcp.ignition.apiproxy import ApiProxy, api_proxy_document
 from hcp.ignition.certs import ca_secret, serving_leaf, serving_secret
 from hcp.ignition.document import document, file
@@ -31,7 +32,6 @@ from hcp.ignition.store import document_secret
 from hcp.kube import Client, load_config
 from hcp.kube.errors import ApiError
 from hcp.kube.resources import CSRS, NODES
-from hcp.kubevirt.csr import BOOTSTRAP_USER, MachineFacts, approval, concerns_us, judge, node_name
 from hcp.local.host.kvm import probe
 from hcp.local.network.ports import free_ports
 from hcp.oci.push import Pusher

@@ -55,6 +55,7 @@ async def test_what_changes_in_a_guest_is_seen_without_listing_it_again(asked: t
     wanted = [daemon_set()]
     try:
         view = await views.get("clusters-demo", client)
+        await view.nodes.wait_synced()
         assert look.look(view, wanted).nodes == 0
         assert lists == ["nodes"], "a guest without nodes costs one watch"
         await view.follow_parts()

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from tests.support.eventually import eventually
 
+from hcp.guest import slim as guest_slim
+from hcp.guest.view import GuestView
 from hcp.kube import Client
 from hcp.kube import resources as k
-from hcp.kubevirt import slim
 from hcp.kubevirt.infra import Infra
 from hcp.kubevirt.session import InfraCaches, Session
 from hcp.runtime import EventRecorder, Informer
@@ -33,7 +34,8 @@ def service(name: str, namespace: str, kind: str, **metadata: Any) -> dict[str, 
 def session(client: Client, namespace: str) -> Session:
     infra = Infra(client, namespace, external=False)
     caches = InfraCaches(*(Informer(client, k.CONFIGMAPS, namespace) for _ in range(4)))
-    return Session(namespace, {}, "infra", client, infra, caches)
+    view = GuestView(client)
+    return Session(namespace, {}, "infra", client, infra, caches, view.nodes, view.requests)
 
 
 async def test_of_the_guests_objects_only_what_is_used_is_kept(
@@ -48,9 +50,10 @@ async def test_of_the_guests_objects_only_what_is_used_is_kept(
         {"apiVersion": "v1", "kind": "Node", "metadata": {"name": f"n-{namespace}", "annotations": HUGE}}
     )
     await client.patch(k.NODES, f"n-{namespace}", None, {"status": {"images": images}}, subresource="status")
-    await session.start(lambda item: None)
+    following = (session.nodes, session.requests, session.services)
+    await asyncio.gather(session.start(), session.nodes.start(), session.requests.start())
     try:
-        for informer in session.guest_informers:
+        for informer in following:
             await informer.wait_synced()
         mine = [one["metadata"]["name"] for one in session.services.list(namespace)]
         assert mine == ["balancer"]
@@ -69,7 +72,7 @@ async def test_of_the_guests_objects_only_what_is_used_is_kept(
 
         await eventually(gone)
     finally:
-        await session.stop()
+        await asyncio.gather(session.stop(), session.nodes.stop(), session.requests.stop())
 
 
 async def test_there_is_an_end_to_what_is_followed(client: Client, namespace: str) -> None:
@@ -123,5 +126,5 @@ async def test_requests_with_an_answer_are_kept_by_name_only() -> None:
         "spec": {"request": "x" * 9999},
         "status": {"conditions": [{"type": "Denied"}]},
     }
-    assert len(json.dumps(slim.request(answered))) < 300
+    assert len(json.dumps(guest_slim.request(answered))) < 300
     await asyncio.sleep(0)

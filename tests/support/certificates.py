@@ -16,7 +16,7 @@ from tests.support.eventually import eventually
 from hcp import pki
 from hcp.kube import Client, load_config
 from hcp.kube import resources as r
-from hcp.kubevirt.csr import BOOTSTRAP_USER, CLIENT_SIGNER, SERVING_SIGNER
+from hcp.guest.csr import BOOTSTRAP_USER, CLIENT_SIGNER, SERVING_SIGNER
 
 
 def request_for(name: str, *addresses: str) -> str:

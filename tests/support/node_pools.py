@@ -16,6 +16,7 @@ from tests.support.eventually import eventually
 from hcp.api.names import LABEL_CONTROL_PLANE_NAMESPACE
 from hcp.controlplane.hostedcontrolplane import hosted_control_plane
 from hcp.controlplane.namespace import namespace as own_namespace
+from hcp.guest.views import Views
 from hcp.hostedcluster.translate import params
 from hcp.kube import Client, load_config
 from hcp.kube import resources as r
@@ -190,7 +191,9 @@ async def running_operator(
 
     async with Client(load_config(kubeconfig), observer=observer) as client:
         ctx = OperatorContext(client, Informers(client), Guests(client, inside=False), EventRecorder(client, "test"))
-        controllers = wiring.for_nodes(ctx, release)
+        views = Views()
+        ctx.closers.append(views.close)
+        controllers = wiring.for_nodes(ctx, views, release)
         await ctx.informers.start()
         tasks = [asyncio.create_task(controller.run()) for controller in controllers]
         try:

@@ -133,6 +133,9 @@ PLATFORM_NONE = "None"
 # Which release a node joined with; only on nodes of platform None, where no Machine remembers it.
 LABEL_RELEASE_VERSION = f"{GROUP}/release-version"
 
+# On a Node: which labels and taints its pool gave it.
+ANNOTATION_LABELS_SYNCED = f"{GROUP}/labelsSynced"
+
 # The accounts of Cluster API's two managers.
 CAPI_CORE = "cluster-api"
 CAPI_PROVIDER = "capi-provider"

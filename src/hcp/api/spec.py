@@ -1,4 +1,4 @@
-"""What the spec of a HostedCluster says about its networks, with the values that hold where it says nothing. Pure."""
+"""What specs say about networks and machines, with the values that hold where they say nothing. Pure."""
 
 from __future__ import annotations
 
@@ -6,10 +6,15 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Any
 
-from hcp.api import defaults
+from hcp.api import defaults, names
 from hcp.api.paths import at
 
 Spec = Mapping[str, Any]
+
+
+def is_unmanaged(owner: Mapping[str, Any]) -> bool:
+    """Whether the machines of this HostedCluster or NodePool are the user's own."""
+    return bool(at(owner, "spec.platform.type") == names.PLATFORM_NONE)
 
 
 def cidrs(spec: Spec, field: str) -> list[str]:

@@ -194,6 +194,7 @@ class Keeper:
             if late := await _unpublished(client, params):
                 return GuestState(reachable=True, waiting=late)
             view = await self._views.get(wanted.hosted_ns, client)
+            await view.nodes.wait_synced()
             if view.nodes.list():
                 await view.follow_parts()
             if state.applied != version or time.monotonic() - state.applied_at > RESYNC:

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from hcp.api.names import LABEL_MANAGED_BY, MANAGED_BY
+from hcp.guest import slim
 from hcp.guest.objects import SYSTEM
 from hcp.kube import Client
-from hcp.kube.resources import DAEMONSETS, DEPLOYMENTS, NODES, PODS
-from hcp.kubevirt import slim
+from hcp.kube.resources import CSRS, DAEMONSETS, DEPLOYMENTS, NODES, PODS
 from hcp.runtime import Informer
 
 _OURS = f"{LABEL_MANAGED_BY}={MANAGED_BY}"
@@ -40,6 +40,8 @@ class GuestView:
     def __init__(self, client: Client) -> None:
         self.client = client
         self.nodes = Informer(client, NODES, transform=slim.node, most=slim.MOST_NODES)
+        # Followed once there are node pools.
+        self.requests = Informer(client, CSRS, transform=slim.request, most=slim.MOST_REQUESTS)
         # What we keep there, followed once there are nodes to run it.
         self.daemons = Informer(client, DAEMONSETS, SYSTEM, _OURS, most=_MOST_PARTS)
         self.deployments = Informer(client, DEPLOYMENTS, SYSTEM, _OURS, most=_MOST_PARTS)
@@ -53,14 +55,22 @@ class GuestView:
         """The cache that holds this object, if one does."""
         return {"DaemonSet": self.daemons, "Deployment": self.deployments}.get(str(obj.get("kind")))
 
+    def on_node(self, tell: Callable[[str], None]) -> None:
+        """Call `tell` with the name of each Node that changed."""
+        self.nodes.add_listener(lambda old, new: tell(str((new or old or {})["metadata"]["name"])))
+
     def on_change(self, tell: Callable[[], None]) -> None:
         """Call `tell` whenever anything in it changed."""
         for informer in (self.nodes, *self._parts):
             informer.add_listener(lambda _old, _new: tell())
 
     async def start(self) -> None:
+        """Begin following; returns at once, since a guest may hang."""
         await self.nodes.start()
-        await self.nodes.wait_synced()
+
+    async def follow_requests(self) -> None:
+        """Requests for certificates, from now on. Safe to call again."""
+        await self.requests.start()
 
     async def follow_parts(self) -> None:
         """The parts that run on nodes, from now on. Safe to call again."""
@@ -68,4 +78,4 @@ class GuestView:
         await asyncio.gather(*(informer.wait_synced() for informer in self._parts))
 
     async def stop(self) -> None:
-        await asyncio.gather(*(informer.stop() for informer in (self.nodes, *self._parts)))
+        await asyncio.gather(*(informer.stop() for informer in (self.nodes, self.requests, *self._parts)))

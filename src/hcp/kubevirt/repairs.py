@@ -7,7 +7,7 @@ changes the answer is followed: the request, the Node, the Machine, the pool, it
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 from hcp.api import pause
@@ -18,6 +18,7 @@ from hcp.kube.resources import HOSTEDCLUSTERS, MACHINEHEALTHCHECKS, MACHINES, NO
 from hcp.kubevirt import repair_plan
 from hcp.kubevirt.repair_plan import Plan
 from hcp.kubevirt.session import Session
+from hcp.kubevirt.sessions import Sessions
 from hcp.runtime import Controller, Informer, Result, is_true
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.store import key_of
@@ -26,11 +27,12 @@ Object = dict[str, Any]
 
 
 class Repairs:
-    """Works on NodeRepairs; the sessions are the cloud's."""
+    """Works on NodeRepairs: one key per machine, ``hosted namespace/name``."""
 
-    def __init__(self, ctx: OperatorContext, session: Callable[[str], Session | None]) -> None:
+    def __init__(self, ctx: OperatorContext, sessions: Sessions) -> None:
         self._ctx = ctx
-        self._session = session
+        self._sessions = sessions
+        self.controller = sessions.controller("node-repairs", self.reconcile)
         self._requests: Informer = ctx.informers.get(NODEREPAIRS)
         self._machines: Informer = ctx.informers.get(MACHINES)
         self._pools: Informer = ctx.informers.get(NODEPOOLS)
@@ -40,20 +42,30 @@ class Repairs:
         # Machines whose restart this process has seen, to tell when it helped.
         self._restarting: set[str] = set()
 
-    def wire(self, controller: Controller) -> None:
-        """Connect the watches; those of guests are connected as sessions begin."""
+    def wire(self) -> Controller:
+        """Connect the watches; nodes of guests are told of by `node_changed`."""
+        controller = self.controller
         controller.watch(self._requests)
         controller.watch(self._machines, self._of_machine)
         controller.watch(self._pools, self._of_pool)
         controller.watch(self._checks, lambda check: self._of_key(*pool_of(check)))
         controller.watch(self._clusters, self._of_cluster)
+        self._sessions.on_begin(self._begin)
+        return controller
 
     def has(self, name: str, hosted: str) -> bool:
         return self._requests.get(name, hosted) is not None
 
-    def of_session(self, hosted: str) -> Iterable[str]:
+    def node_changed(self, hosted: str, name: str) -> None:
+        """A Node of this guest changed."""
+        if self.has(name, hosted):
+            self.controller.enqueue(f"{hosted}/{name}")
+
+    def _begin(self, session: Session) -> None:
         """Requests that waited for the hosted cluster to be followed."""
-        return [f"{hosted}/{one['metadata']['name']}" for one in self._requests.list(hosted)]
+        hosted = session.hosted_namespace
+        for one in self._requests.list(hosted):
+            self.controller.enqueue(f"{hosted}/{one['metadata']['name']}", fresh=False)
 
     def _of_machine(self, machine: Object) -> Iterable[str]:
         name, hosted = machine["metadata"]["name"], machine["metadata"]["namespace"]
@@ -75,7 +87,7 @@ class Repairs:
     async def reconcile(self, key: str) -> Result | None:
         """One pass over ``hosted namespace/machine``."""
         hosted, _, name = key.partition("/")
-        session, machine = self._session(hosted), self._machines.get(name, hosted)
+        session, machine = self._sessions.get(hosted), self._machines.get(name, hosted)
         if session is None or machine is None or machine["metadata"].get("deletionTimestamp"):
             self._restarting.discard(key)
             return None  # not followed yet, or going already

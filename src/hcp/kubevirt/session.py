@@ -1,7 +1,7 @@
-"""One live view per hosted cluster: its guest API and the VMs behind it.
+"""A hosted cluster with node pools: its guest, and the VMs behind it.
 
-A session exists while a hosted cluster has an API and node pools. It holds the caches the cloud controllers read and
-is replaced as a whole when one of its two kubeconfigs changes.
+A session exists while a hosted cluster has an API and node pools. It joins the watched view of the guest with caches of
+where its machines run, and is replaced as a whole when one of its two kubeconfigs changes.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hcp.api.names import LABEL_CAPI_CLUSTER_NAME, LABEL_INFRA_ID
+from hcp.api.spec import is_unmanaged
 from hcp.kube import Client
 from hcp.kube.errors import Forbidden
-from hcp.kube.resources import CSRS, ENDPOINTSLICES, NODES, PODS, SERVICES, VMIS
+from hcp.kube.resources import ENDPOINTSLICES, PODS, SERVICES, VMIS
 from hcp.kubevirt import launchers, slim
 from hcp.kubevirt.infra import Infra
 from hcp.kubevirt.loadbalancer import LABEL_SERVICE, MANAGED_BY
-from hcp.kubevirt.unmanaged import is_unmanaged
 from hcp.runtime import Informer
 from hcp.runtime.context import Informers
 
@@ -79,18 +79,18 @@ class Session:
     guest: Client
     infra: Infra
     caches: InfraCaches
-    nodes: Informer = field(init=False)
-    requests: Informer = field(init=False)
+    # Of the guest's view, which others read too.
+    nodes: Informer
+    requests: Informer
     services: Informer = field(init=False)
     # Requests for certificates that wait, for a person or to know more, and the nodes they are for.
     waiting: dict[str, str] = field(default_factory=dict)
     _local_slices: Informer | None = None
-    _on_slice: Callable[[Object], None] | None = None
+    # Told of the guest's EndpointSlices, once somebody follows them.
+    on_slice: Callable[[Object], None] | None = None
     _first_look: asyncio.Task[None] | None = None
 
     def __post_init__(self) -> None:
-        self.nodes = Informer(self.guest, NODES, transform=slim.node, most=slim.MOST_NODES)
-        self.requests = Informer(self.guest, CSRS, transform=slim.request, most=slim.MOST_REQUESTS)
         self.services = Informer(
             self.guest,
             SERVICES,
@@ -105,14 +105,14 @@ class Session:
         return is_unmanaged(self.cluster)
 
     @property
-    def guest_informers(self) -> tuple[Informer, ...]:
-        return (self.nodes, self.requests) if self.unmanaged else (self.nodes, self.requests, self.services)
+    def own(self) -> tuple[Informer, ...]:
+        """What is followed for this session alone."""
+        behind = self.caches.all if self.infra.external else ()
+        return behind if self.unmanaged else (self.services, *behind)
 
-    async def start(self, on_slice: Callable[[Object], None], on_nodes: Callable[[], None] = lambda: None) -> None:
+    async def start(self, on_nodes: Callable[[], None] = lambda: None) -> None:
         """Begin following; listeners are already attached. `on_nodes`: all nodes are known, even if there are none."""
-        self._on_slice = on_slice
-        own = self.caches.all if self.infra.external else ()
-        await asyncio.gather(*(informer.start() for informer in (*self.guest_informers, *own)))
+        await asyncio.gather(*(informer.start() for informer in self.own))
         self._first_look = asyncio.create_task(self._tell_of_nodes(on_nodes))
 
     async def _tell_of_nodes(self, on_nodes: Callable[[], None]) -> None:
@@ -122,8 +122,7 @@ class Session:
     async def stop(self) -> None:
         if self._first_look is not None:
             self._first_look.cancel()
-        own = self.caches.all if self.infra.external else ()
-        informers = [*self.guest_informers, *own]
+        informers = [*self.own]
         if self._local_slices is not None:
             informers.append(self._local_slices)
         await asyncio.gather(*(informer.stop() for informer in informers))
@@ -133,7 +132,7 @@ class Session:
         if self._local_slices is None:
             informer = Informer(self.guest, ENDPOINTSLICES, transform=slim.endpoint_slice, most=slim.MOST_SLICES)
             self._local_slices = informer
-            told = self._on_slice
+            told = self.on_slice
             if told is not None:
                 informer.add_listener(lambda old, new: told(new or old or {}))
             await informer.start()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hcp.kubevirt.cloud import Cloud
+from hcp.guest.sessions import GuestSessions
 from hcp.kubevirt.infra import InfraClients
 from hcp.nodepool.reconcile import NodePoolKind
 from hcp.nodepool.scope import ReleaseSource, Tools
@@ -13,11 +13,13 @@ from hcp.runtime.controller import namespace_of
 from hcp.runtime.reconcile import Reconciler
 
 
-def node_pools(ctx: OperatorContext, infras: InfraClients, releases: ReleaseSource, cloud: Cloud) -> Controller:
+def node_pools(
+    ctx: OperatorContext, infras: InfraClients, releases: ReleaseSource, guests: GuestSessions
+) -> Controller:
     """Connected to its watches; the caller starts the informers, then runs it."""
     watches = Watches(ctx)
-    kind = NodePoolKind(Tools(ctx, watches, infras, releases, cloud.guest_nodes))
+    kind = NodePoolKind(Tools(ctx, watches, infras, releases, guests.nodes))
     controller = Controller("nodepool", Reconciler(kind), workers=16, group=namespace_of, per_group=8)
     watches.wire(controller)
-    cloud.on_nodes(watches.look_at_pools)
+    guests.on_nodes = watches.look_at_pools
     return controller

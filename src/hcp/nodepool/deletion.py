@@ -10,6 +10,7 @@ from typing import Any
 from hcp.api.conditions import CLEANUP_TIMED_OUT
 from hcp.api.names import ANNOTATION_NODEPOOL, FINALIZER, LABEL_INFRA_ID, LABEL_NODEPOOL_NAME, control_plane_namespace
 from hcp.api.paths import annotations_of
+from hcp.api.spec import is_unmanaged
 from hcp.errors import HcpError
 from hcp.ignition.store import LABEL_CONTROL_PLANE
 from hcp.kube import Resource
@@ -30,7 +31,6 @@ from hcp.kube.resources import (
 )
 from hcp.kubevirt import leftovers, orphans
 from hcp.kubevirt.infra import Infra
-from hcp.kubevirt.unmanaged import is_unmanaged
 from hcp.nodepool.bootimage import LABEL_ROLE, LABEL_UID, ROLE
 from hcp.nodepool.scope import Object, Tools
 from hcp.runtime import Result, ownership

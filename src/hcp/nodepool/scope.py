@@ -9,8 +9,8 @@ from typing import Any, Protocol
 
 from hcp.api.names import control_plane_namespace
 from hcp.api.paths import annotations_of, at, block
+from hcp.api.spec import is_unmanaged
 from hcp.kubevirt.infra import Infra, InfraClients
-from hcp.kubevirt.unmanaged import is_unmanaged
 from hcp.nodepool.bootimage import BootImage
 from hcp.nodepool.config import GeneratedConfig
 from hcp.nodepool.observed import Observed

@@ -125,19 +125,19 @@ CONTROLLERS = (
         {CLUSTER: ISOLATION_CONDITIONS},
     ),
     Entry(
-        "cloud-sessions",
-        "kubevirt",
+        "guest-sessions",
+        "guest",
         "HostedClusters, NodePools, hosted namespaces",
         "nothing: begins and ends what the next four follow",
     ),
     Entry(
         "node-certificates",
-        "kubevirt",
+        "guest",
         "inside guests: CertificateSigningRequests; Machines and VirtualMachineInstances, on platform None Nodes and "
         "NodePools",
         "approvals and denials inside guests",
     ),
-    Entry("nodes", "kubevirt", "inside guests: Nodes; Machines, NodePools", "labels and taints of Nodes inside guests"),
+    Entry("nodes", "guest", "inside guests: Nodes; Machines, NodePools", "labels and taints of Nodes inside guests"),
     Entry(
         "load-balancers",
         "kubevirt",

@@ -6,13 +6,18 @@ What each of them follows, writes and says is listed in docs/controllers.md.
 from __future__ import annotations
 
 from hcp.guest.keeper import Keeper
+from hcp.guest.node_certificates import NodeCertificates
+from hcp.guest.node_labels import NodeLabels
+from hcp.guest.sessions import GuestSessions
 from hcp.guest.views import Views
 from hcp.hostedcluster.controller import HostedClusters
 from hcp.hostedcluster.etcd_care import EtcdCare
 from hcp.ignition.certificates import EndpointCertificates
-from hcp.kubevirt.cloud import Cloud
 from hcp.kubevirt.infra import InfraClients
 from hcp.kubevirt.isolation import Isolation
+from hcp.kubevirt.load_balancers import LoadBalancers
+from hcp.kubevirt.repairs import Repairs
+from hcp.kubevirt.sessions import Sessions
 from hcp.nodepool.controller import node_pools
 from hcp.nodepool.scope import ReleaseSource
 from hcp.operator.cluster_api import ClusterApi
@@ -39,23 +44,36 @@ def everything(ctx: OperatorContext, support: Support, *, own_cluster_api: bool)
         clusters.wire(),
         guests.wire(),
         care.controller,
-        *for_nodes(ctx, clusters.release),
+        *for_nodes(ctx, views, clusters.release),
         # Cluster API itself, unless this management cluster has its own.
         *([ClusterApi(ctx, support).wire()] if own_cluster_api else []),
     ]
 
 
-def for_nodes(ctx: OperatorContext, releases: ReleaseSource) -> list[Controller]:
+def for_nodes(ctx: OperatorContext, views: Views, releases: ReleaseSource) -> list[Controller]:
     """What concerns nodes and the machines they run on."""
     infras = InfraClients(ctx.client, ctx.guests.pool)
-    cloud = Cloud(ctx, infras)
+
+    # A session joins the view of a guest that has node pools with what is known of where its machines run.
+    sessions = Sessions()
+    guests = GuestSessions(ctx, infras, views, sessions)
+
+    # Sick nodes: their virtual machine is restarted before it is replaced.
+    repairs = Repairs(ctx, sessions)
+    views.on_new(lambda hosted, view: view.on_node(lambda name: repairs.node_changed(hosted, name)))
+
     return [
         # NodePools: node configuration, templates and MachineDeployments, and their status.
-        node_pools(ctx, infras, releases, cloud),
+        node_pools(ctx, infras, releases, guests),
         # The certificate of the server that gives nodes their first document, and its node port.
         EndpointCertificates(ctx).wire(),
         # The NetworkPolicy that keeps machines off the networks of the cluster they run in.
         Isolation(ctx, infras).wire(),
-        # Inside guests with machines: certificates of nodes, their labels and taints, and their load balancers.
-        *cloud.wire(),
+        # Inside guests: who may join, and what nodes are labelled with.
+        guests.wire(),
+        NodeCertificates(ctx, sessions, views).wire(),
+        NodeLabels(ctx, sessions, views).wire(),
+        # Where machines run: load balancers for Services of guests, and repair.
+        LoadBalancers(ctx, sessions).wire(),
+        repairs.wire(),
     ]

@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from hcp.kubevirt.csr import BOOTSTRAP_USER, CLIENT_SIGNER, SERVING_SIGNER
+from hcp.guest.csr import BOOTSTRAP_USER, CLIENT_SIGNER, SERVING_SIGNER
 
 
 def request(

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.support.unit.csrs import request, serving
 
-from hcp.kubevirt.csr import (
+from hcp.guest.csr import (
     BOOTSTRAP_USER,
     MachineFacts,
     addresses_of,

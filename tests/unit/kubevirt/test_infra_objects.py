@@ -1,11 +1,12 @@
 import json
 from typing import Any
 
+from hcp.api.names import ANNOTATION_LABELS_SYNCED
+from hcp.guest.nodes import node_patch
 from hcp.kubevirt import launchers
 from hcp.kubevirt.infra import credentials
 from hcp.kubevirt.loadbalancer import endpoint_slices, infra_name, infra_service, serving, wanted
 from hcp.kubevirt.netpol import PolicyInput, virt_launcher_policy
-from hcp.kubevirt.nodes import ANNOTATION_SYNCED, node_patch
 
 SERVICE: dict[str, Any] = {
     "metadata": {"name": "web", "namespace": "default", "uid": "12345678-aaaa-bbbb-cccc-1234567890ab"},
@@ -188,7 +189,7 @@ def test_labels_and_taints_taken_off_the_pool_leave_the_node() -> None:
 
 
 def test_a_damaged_record_is_rewritten() -> None:
-    odd = node(metadata={"annotations": {ANNOTATION_SYNCED: "true"}}, providerID="kubevirt://vm-1")
+    odd = node(metadata={"annotations": {ANNOTATION_LABELS_SYNCED: "true"}}, providerID="kubevirt://vm-1")
     patch = node_patch(odd, "np", {}, [])
     assert patch is not None and "annotations" in patch["metadata"]
 

@@ -8,8 +8,9 @@ import pytest
 from tests.support.unit.csrs import request, serving
 
 from hcp.api.names import ANNOTATION_EXPECTED_NODES, LABEL_NODEPOOL
-from hcp.kubevirt.nodes import node_patch
-from hcp.kubevirt.unmanaged import MOST_EXPECTED, expected_nodes, is_unmanaged, judge_request, pool_of
+from hcp.api.spec import is_unmanaged
+from hcp.guest.nodes import node_patch
+from hcp.guest.unmanaged import MOST_EXPECTED, expected_nodes, judge_request, pool_of
 
 
 def pool(expected: str = "", name: str = "np", platform: str = "None") -> dict[str, Any]:

@@ -11,16 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hcp.api.names import ANNOTATION_EXPECTED_NODES, LABEL_NODEPOOL, PLATFORM_NONE
-from hcp.kubevirt.csr import BOOTSTRAP_USER, CLIENT_SIGNER, SERVING_SIGNER, MachineFacts, Verdict, judge, node_name
+from hcp.api.names import ANNOTATION_EXPECTED_NODES, LABEL_NODEPOOL
+from hcp.api.spec import is_unmanaged
+from hcp.guest.csr import BOOTSTRAP_USER, CLIENT_SIGNER, SERVING_SIGNER, MachineFacts, Verdict, judge, node_name
 
 Object = dict[str, Any]
 MOST_EXPECTED = 2_000
-
-
-def is_unmanaged(owner: Mapping[str, Any]) -> bool:
-    """Whether the machines of this HostedCluster or NodePool are the user's own."""
-    return bool(((owner.get("spec") or {}).get("platform") or {}).get("type") == PLATFORM_NONE)
 
 
 def expected_nodes(pool: Mapping[str, Any]) -> list[str]:

@@ -7,11 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from hcp.api.names import ANNOTATION_NODEPOOL, LABEL_CAPI_CLUSTER_NAME
+from hcp.guest.csr import MachineFacts, Verdict, addresses_of, approval, concerns_us, judge, node_name
+from hcp.guest.unmanaged import judge_request
 from hcp.kube.errors import NotFound
 from hcp.kube.resources import CSRS, VIRTUALMACHINES
-from hcp.kubevirt.csr import MachineFacts, Verdict, addresses_of, approval, concerns_us, judge, node_name
 from hcp.kubevirt.session import Session
-from hcp.kubevirt.unmanaged import judge_request
 from hcp.runtime import Informer, is_true
 from hcp.runtime.conditions import now
 

@@ -1,0 +1,34 @@
+"""What is kept in memory of nodes and their requests inside guests: what is read here, and only so many."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hcp.api.names import ANNOTATION_LABELS_SYNCED
+from hcp.api.paths import annotations_of
+from hcp.kubevirt.slim import only, reduced
+
+Object = dict[str, Any]
+MOST_NODES = 2_000
+MOST_REQUESTS = 1_000
+
+
+def node(obj: Object) -> Object:
+    """Nodes carry long lists of images and volumes."""
+    known = annotations_of(obj).get(ANNOTATION_LABELS_SYNCED)
+    return reduced(
+        obj,
+        {} if known is None else {ANNOTATION_LABELS_SYNCED: known},
+        spec=only(obj.get("spec"), ("taints", "providerID", "unschedulable")),
+        status={
+            **only(obj.get("status"), ("conditions", "addresses")),
+            "nodeInfo": only((obj.get("status") or {}).get("nodeInfo"), ("kubeletVersion",)),
+        },
+    )
+
+
+def request(obj: Object) -> Object:
+    """A request that has its answer is kept by name only."""
+    status = only(obj.get("status"), ("conditions",))
+    spec = only(obj.get("spec"), ("signerName",)) if status.get("conditions") else dict(obj.get("spec") or {})
+    return reduced(obj, {}, spec=spec, status=status)
