@@ -14,9 +14,9 @@ from tests.support.api_server import ApiServer
 from tests.support.eventually import eventually
 
 from hcp import pki
+from hcp.guest.csr import BOOTSTRAP_USER, CLIENT_SIGNER, SERVING_SIGNER
 from hcp.kube import Client, load_config
 from hcp.kube import resources as r
-from hcp.guest.csr import BOOTSTRAP_USER, CLIENT_SIGNER, SERVING_SIGNER
 
 
 def request_for(name: str, *addresses: str) -> str:
