@@ -15,6 +15,7 @@ from tests.support import management as s
 from tests.support.api_server import ApiServer, free_port
 from tests.support.eventually import eventually
 from tests.support.hosted_operator import Running, gone, hands, mentions, says
+from tests.support.passes import a_pass
 from tests.support.registry import Registry, start
 
 from hcp.kube import Client, found_config, load_config
@@ -81,14 +82,15 @@ async def test_a_cluster_comes_up_stays_still_and_goes_away(
         # Steady: time passes, every cluster is gone through again, and nothing is written.
         await asyncio.sleep(1)
         running.writes.clear()
-        await admin.patch(k.HOSTEDCLUSTERS, "whole", "clusters", {"metadata": {"annotations": {"nudge": "1"}}})
-        await asyncio.sleep(2)
+        async with a_pass("hostedcluster"):
+            await admin.patch(k.HOSTEDCLUSTERS, "whole", "clusters", {"metadata": {"annotations": {"nudge": "1"}}})
         assert running.writes == []
 
         # A new process, with the same cluster: still nothing.
         await running.stop()
-        again = operator()
-        await asyncio.sleep(4)
+        async with a_pass("hostedcluster", "guest", "vm-isolation", "ignition-certificates"):
+            again = operator()
+        await asyncio.sleep(1)
         assert again.writes == []
         after = await s.objects(admin, ns)
         assert {key: o["metadata"]["resourceVersion"] for key, o in after.items()} == {

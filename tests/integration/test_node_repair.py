@@ -22,9 +22,9 @@ from tests.support.security.managers import COMPONENTS, Managers
 
 from hcp import payload
 from hcp.api import generate, names
+from hcp.api.names import ANNOTATION_IGNITION_REACHED, LABEL_IGNITION_SERVER
 from hcp.controlplane import capi
 from hcp.hostedcluster.translate import params
-from hcp.ignition import store
 from hcp.kube import Client, load_config
 from hcp.kube import resources as k
 from hcp.operator.capi import definition
@@ -127,8 +127,8 @@ async def test_a_sick_node_is_restarted_then_replaced(admin: Client) -> None:
 
     name = await eventually(machine_made, seconds=120)
     first = await boot(admin, name)
-    for document in await admin.list(k.SECRETS, names.OPERATOR_NAMESPACE, labels=store.LABEL):
-        body = {"metadata": {"annotations": {store.ANNOTATION_REACHED: "True"}}}
+    for document in await admin.list(k.SECRETS, names.OPERATOR_NAMESPACE, labels=LABEL_IGNITION_SERVER):
+        body = {"metadata": {"annotations": {ANNOTATION_IGNITION_REACHED: "True"}}}
         await admin.patch(k.SECRETS, document["metadata"]["name"], names.OPERATOR_NAMESPACE, body)
 
     async def watched() -> bool:

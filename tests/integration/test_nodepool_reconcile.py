@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator
@@ -22,6 +21,7 @@ from tests.support.node_pools import (
     quiet,
     running_operator,
 )
+from tests.support.passes import a_pass
 
 from hcp.kube import Client
 from hcp.kube import resources as r
@@ -76,12 +76,12 @@ async def test_a_pool_becomes_machines_and_then_rests(client: Client, home: str,
         before = await quiet(writes)
         reads.clear()
         # A change that means nothing asks for a pass; the pass asks the server for nothing and writes nothing.
-        await client.patch(r.NODEPOOLS, "demo", home, {"metadata": {"annotations": {"example.com/x": "y"}}})
-        await asyncio.sleep(1)
+        async with a_pass("nodepool"):
+            await client.patch(r.NODEPOOLS, "demo", home, {"metadata": {"annotations": {"example.com/x": "y"}}})
         # Kinds that are not installed are looked for again now and then, with or without a pass.
         assert [read for read in reads if not read[1].endswith(".config.openshift.io")] == []
-        await client.patch(r.HOSTEDCLUSTERS, "demo", home, {"metadata": {"annotations": {"example.com/x": "y"}}})
-        await asyncio.sleep(1)
+        async with a_pass("nodepool", "vm-isolation"):
+            await client.patch(r.HOSTEDCLUSTERS, "demo", home, {"metadata": {"annotations": {"example.com/x": "y"}}})
         assert writes[before:] == []
 
 

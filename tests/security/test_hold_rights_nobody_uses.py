@@ -27,8 +27,8 @@ from tests.support.security.managers import USER
 
 from hcp import payload
 from hcp.api import names
+from hcp.api.names import ANNOTATION_IGNITION_REACHED, LABEL_IGNITION_SERVER
 from hcp.controlplane.meta import LABEL_COMPONENT
-from hcp.ignition import store
 from hcp.install import rights
 from hcp.kube import Client, load_config
 from hcp.kube import resources as k
@@ -232,8 +232,8 @@ def test_a_star_is_no_list_of_rights(rules: list[Object]) -> None:
 
 async def _reached(client: Client) -> None:
     """What the bootstrap server notes when a machine has fetched its document."""
-    for one in await client.list(k.SECRETS, names.OPERATOR_NAMESPACE, labels=store.LABEL):
-        body = {"metadata": {"annotations": {store.ANNOTATION_REACHED: "True"}}}
+    for one in await client.list(k.SECRETS, names.OPERATOR_NAMESPACE, labels=LABEL_IGNITION_SERVER):
+        body = {"metadata": {"annotations": {ANNOTATION_IGNITION_REACHED: "True"}}}
         await client.patch(k.SECRETS, one["metadata"]["name"], names.OPERATOR_NAMESPACE, body)
 
 

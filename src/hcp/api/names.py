@@ -35,6 +35,8 @@ LABEL_MANAGED_BY = f"{GROUP}/managed-by"
 MANAGED_BY = "hcp"
 LABEL_COMPONENT = f"{GROUP}/component"
 LABEL_MONITORING = f"{GROUP}/monitoring"
+# Which part of a control plane a pod is.
+LABEL_CONTROL_PLANE_COMPONENT = f"{GROUP}/control-plane-component"
 LABEL_INFRA_ID = f"{GROUP}/infra-id"
 LABEL_NODEPOOL = f"{GROUP}/nodePool"
 LABEL_NODEPOOL_NAME = f"{GROUP}/nodepool-name"
@@ -135,6 +137,18 @@ LABEL_RELEASE_VERSION = f"{GROUP}/release-version"
 
 # On a Node: which labels and taints its pool gave it.
 ANNOTATION_LABELS_SYNCED = f"{GROUP}/labelsSynced"
+
+# On what node pools make: Secrets of their machines, node documents, caches of boot disks.
+ANNOTATION_BOOT_IMAGE_HASH = f"{GROUP}/kubevirt-boot-image-hash"
+ANNOTATION_IGNITION_CONFIG = f"{GROUP}/ignition-config"
+ANNOTATION_IGNITION_REACHED = f"{GROUP}/ignition-reached"
+ANNOTATION_TOKEN_GENERATED = f"{GROUP}/last-token-generation-time"
+ANNOTATION_UPGRADE_TYPE = f"{GROUP}/node-pool-upgrade-type"
+LABEL_BOOT_IMAGE_ROLE = f"{GROUP}/kubevirt-boot-image-role"
+LABEL_DOCUMENT_OF = f"{GROUP}/control-plane-namespace"
+LABEL_IGNITION_SERVER = f"{GROUP}/ignition-server"
+LABEL_NODEPOOL_SECRET = f"{GROUP}/nodepool-secret"
+LABEL_NODEPOOL_UID = f"{GROUP}/nodepool-uid"
 
 # The accounts of Cluster API's two managers.
 CAPI_CORE = "cluster-api"

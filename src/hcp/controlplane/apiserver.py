@@ -5,7 +5,7 @@ from __future__ import annotations
 from hcp.api import defaults, names
 from hcp.controlplane import apiserver_config as files
 from hcp.controlplane import audit, konnectivity, tuning
-from hcp.controlplane.meta import LABEL_MANAGED_BY, MANAGER, component_labels, obj
+from hcp.controlplane.meta import MANAGER, component_labels, obj
 from hcp.controlplane.params import Manifest, Params
 from hcp.controlplane.pod import (
     Pod,
@@ -208,7 +208,7 @@ def deployment(p: Params, config_hash: str) -> Manifest:
         "strategy": {"type": "Recreate"} if audit.volume(p) and p.replicas == 1 else rolling(p.replicas),
         "template": template(p, pod),
     }
-    return obj(p, "apps/v1", "Deployment", COMPONENT, {"spec": spec}, labels=labels | {LABEL_MANAGED_BY: MANAGER})
+    return obj(p, "apps/v1", "Deployment", COMPONENT, {"spec": spec}, labels=labels | {names.LABEL_MANAGED_BY: MANAGER})
 
 
 def konnectivity_image(p: Params) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from hcp.api import names
-from hcp.controlplane.meta import LABEL_MANAGED_BY, MANAGER, component_labels, obj
+from hcp.controlplane.meta import MANAGER, component_labels, obj
 from hcp.controlplane.params import Manifest, Params
 from hcp.controlplane.pod import (
     Pod,
@@ -89,4 +89,4 @@ def deployment(p: Params, what: Controller, arguments: Sequence[str], config_has
         "strategy": rolling(p.controllers),
         "template": template(p, Pod(component, [main], volumes, priority, config_hash)),
     }
-    return obj(p, "apps/v1", "Deployment", component, {"spec": spec}, labels=labels | {LABEL_MANAGED_BY: MANAGER})
+    return obj(p, "apps/v1", "Deployment", component, {"spec": spec}, labels=labels | {names.LABEL_MANAGED_BY: MANAGER})

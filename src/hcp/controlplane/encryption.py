@@ -14,12 +14,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hcp.api import names
 from hcp.controlplane.apiserver_config import encryption_secret
 from hcp.controlplane.meta import secret_data
 from hcp.controlplane.params import Manifest, Params
 
 READ, WRITE, REWRITE, DONE = "ReadOnlyDeploy", "WritePromote", "Migrating", "Completed"
-GENERATION = "hypershift.openshift.io/encryption-before-generation"
+GENERATION = f"{names.GROUP}/encryption-before-generation"
 """On the Secret: generation of the kube-apiserver Deployment when its keys were last changed."""
 _FILE = "config.yaml"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hcp.api import names
-from hcp.controlplane.meta import LABEL_MANAGED_BY, MANAGER, component_labels, obj
+from hcp.controlplane.meta import MANAGER, component_labels, obj
 from hcp.controlplane.params import Manifest, Params
 from hcp.controlplane.pod import Pod, container, http_probe, requests, secret_volume, steady_period, template
 from hcp.runtime import quantity
@@ -143,4 +143,6 @@ def stateful_set(p: Params, config_hash: str) -> Manifest:
             }
         ],
     }
-    return obj(p, "apps/v1", "StatefulSet", COMPONENT, {"spec": spec}, labels=labels | {LABEL_MANAGED_BY: MANAGER})
+    return obj(
+        p, "apps/v1", "StatefulSet", COMPONENT, {"spec": spec}, labels=labels | {names.LABEL_MANAGED_BY: MANAGER}
+    )

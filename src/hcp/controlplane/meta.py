@@ -11,8 +11,7 @@ from typing import Any
 from hcp.api import names
 from hcp.controlplane.params import Manifest, Params
 
-LABEL_COMPONENT = f"{names.GROUP}/control-plane-component"
-LABEL_MANAGED_BY = f"{names.GROUP}/managed-by"
+LABEL_COMPONENT = names.LABEL_CONTROL_PLANE_COMPONENT
 MANAGER = "control-plane-operator"
 CONFIG_HASH = f"component.{names.GROUP}/config-hash"
 

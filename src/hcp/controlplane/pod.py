@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hcp.api import names
-from hcp.controlplane.meta import CONFIG_HASH, LABEL_MANAGED_BY, MANAGER, component_labels
+from hcp.controlplane.meta import CONFIG_HASH, MANAGER, component_labels
 from hcp.controlplane.params import Manifest, Params
 
 CONTROL_PLANE_TAINT = f"{names.GROUP}/control-plane"
@@ -160,7 +160,7 @@ def template(p: Params, pod: Pod) -> Manifest:
     labels = {
         **p.labels,
         **component_labels(p, pod.component),
-        LABEL_MANAGED_BY: MANAGER,
+        names.LABEL_MANAGED_BY: MANAGER,
         **(pod.labels or {}),
     }
     return {"metadata": {"labels": labels, "annotations": annotations}, "spec": spec}

@@ -6,12 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hcp.api.names import LABEL_MANAGED_BY, MANAGED_BY
 from hcp.controlplane.meta import digest
 from hcp.controlplane.params import Params
 
 Manifest = dict[str, Any]
 SYSTEM = "kube-system"
-LABELS = {"hypershift.openshift.io/managed-by": "hcp"}
+LABELS = {LABEL_MANAGED_BY: MANAGED_BY}
 RBAC = "rbac.authorization.k8s.io"
 
 

@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from hcp.api.names import LABEL_CONTROL_PLANE_COMPONENT
 from hcp.ignition.document import Document, document, file, unit
 
 CONFIG_DIR = "/etc/kubernetes/apiserver-proxy-config"
@@ -75,7 +76,7 @@ def static_pod(proxy: ApiProxy) -> dict[str, Any]:
         "metadata": {
             "name": "kube-apiserver-proxy",
             "namespace": "kube-system",
-            "labels": {"k8s-app": "kube-apiserver-proxy", "hypershift.openshift.io/control-plane-component": "proxy"},
+            "labels": {"k8s-app": "kube-apiserver-proxy", LABEL_CONTROL_PLANE_COMPONENT: "proxy"},
         },
         "spec": {
             "hostNetwork": True,

@@ -13,8 +13,8 @@ from typing import Any
 
 from hcp import pki
 from hcp.api.addresses import is_address
-from hcp.api.names import IGNITION_SERVER, OPERATOR_NAMESPACE, subdomain_problem
-from hcp.ignition.store import LABEL, LABEL_CERTIFICATE
+from hcp.api.names import IGNITION_SERVER, LABEL_IGNITION_SERVER, OPERATOR_NAMESPACE, subdomain_problem
+from hcp.ignition.store import LABEL_CERTIFICATE
 
 CA_SECRET = "ignition-server-ca-cert"
 SERVING_SECRET = "ignition-server-serving-cert"
@@ -97,7 +97,7 @@ def serving_secret(pair: pki.KeyPair, ca_pem: bytes, namespace: str = OPERATOR_N
     """The Secret the server watches for its certificate."""
     data = {"tls.crt": pair.cert_pem, "tls.key": pair.key_pem, "ca.crt": ca_pem}
     secret = _secret(SERVING_SECRET, namespace, data)
-    secret["metadata"]["labels"] = {LABEL: LABEL_CERTIFICATE}
+    secret["metadata"]["labels"] = {LABEL_IGNITION_SERVER: LABEL_CERTIFICATE}
     return secret
 
 

@@ -13,10 +13,11 @@ from typing import Any
 
 from aiohttp import web
 
+from hcp.api.names import ANNOTATION_IGNITION_REACHED, LABEL_IGNITION_SERVER
 from hcp.ignition.catalog import Catalog
 from hcp.ignition.certs import read_pair
 from hcp.ignition.server import BootstrapServer
-from hcp.ignition.store import ANNOTATION_REACHED, LABEL, LABEL_CERTIFICATE, LABEL_DOCUMENT, Stored
+from hcp.ignition.store import LABEL_CERTIFICATE, LABEL_DOCUMENT, Stored
 from hcp.kube import Client
 from hcp.kube.errors import ApiError
 from hcp.kube.resources import SECRETS
@@ -65,7 +66,7 @@ class Process:
         if secret is None:
             return
         metadata = secret.get("metadata") or {}
-        kind = (metadata.get("labels") or {}).get(LABEL)
+        kind = (metadata.get("labels") or {}).get(LABEL_IGNITION_SERVER)
         if kind == LABEL_CERTIFICATE and new is not None:
             self.certificate.load(new)
         elif kind == LABEL_DOCUMENT:
@@ -80,7 +81,7 @@ class Process:
         if entry.name in self._marked:
             return
         self._marked.add(entry.name)
-        body = {"metadata": {"annotations": {ANNOTATION_REACHED: "True"}}}
+        body = {"metadata": {"annotations": {ANNOTATION_IGNITION_REACHED: "True"}}}
         try:
             await self._client.patch(SECRETS, entry.name, self._namespace, body)
         except ApiError as error:
@@ -107,7 +108,7 @@ def _audit(line: str) -> None:
 async def serve(client: Client, *, namespace: str, port: int, metrics_port: int, address: str = "0.0.0.0") -> None:
     """Run until cancelled. Listens only once it has a certificate and its catalog is filled."""
     process = Process(client, namespace)
-    informer = Informer(client, SECRETS, ns=namespace, labels=LABEL)
+    informer = Informer(client, SECRETS, ns=namespace, labels=LABEL_IGNITION_SERVER)
     informer.add_listener(process.secret_changed)
     server = BootstrapServer(process.catalog, reached=process.mark_reached, audit=_audit, count=process.count)
     runner = web.AppRunner(server.application(), access_log=None, keepalive_timeout=10)

@@ -15,20 +15,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hcp.api.names import ANNOTATION_IGNITION_TOKEN_EXPIRY, ANNOTATION_NODEPOOL, GROUP, OPERATOR_NAMESPACE
+from hcp.api.names import (
+    ANNOTATION_IGNITION_REACHED,
+    ANNOTATION_IGNITION_TOKEN_EXPIRY,
+    ANNOTATION_NODEPOOL,
+    ANNOTATION_TARGET_CONFIG_VERSION,
+    LABEL_DOCUMENT_OF,
+    LABEL_IGNITION_SERVER,
+    OPERATOR_NAMESPACE,
+)
 from hcp.errors import HcpError
 from hcp.ignition.hashes import limited_name
 from hcp.ignition.tokens import parse_stamp, stamp
 
-LABEL = f"{GROUP}/ignition-server"
 LABEL_DOCUMENT = "document"
 LABEL_CERTIFICATE = "serving-cert"
-LABEL_CONTROL_PLANE = f"{GROUP}/control-plane-namespace"
-ANNOTATION_TARGET = f"{GROUP}/nodePoolTargetConfigVersion"
 # The largest document that is served. A Secret holds one of 1 MiB when it is packed.
 MAX_DOCUMENT = 8 << 20
 MAX_PACKED = 700 << 10
-ANNOTATION_REACHED = f"{GROUP}/ignition-reached"
 
 
 @dataclass(frozen=True)
@@ -96,7 +100,7 @@ def document_secret(
             cause=f"at most {MAX_DOCUMENT} and {MAX_PACKED} can be handed to machines",
             hint="make the ConfigMaps named in spec.config smaller",
         )
-    annotations = {ANNOTATION_NODEPOOL: node_pool, ANNOTATION_TARGET: target}
+    annotations = {ANNOTATION_NODEPOOL: node_pool, ANNOTATION_TARGET_CONFIG_VERSION: target}
     if expires:
         annotations[ANNOTATION_IGNITION_TOKEN_EXPIRY] = stamp(expires)
     data = {"token": token.encode(), "old_token": old_token.encode(), "payload": packed}
@@ -106,7 +110,7 @@ def document_secret(
         "metadata": {
             "name": secret_name(control_plane_namespace, node_pool.partition("/")[2], target),
             "namespace": namespace,
-            "labels": {LABEL: LABEL_DOCUMENT, LABEL_CONTROL_PLANE: control_plane_namespace},
+            "labels": {LABEL_IGNITION_SERVER: LABEL_DOCUMENT, LABEL_DOCUMENT_OF: control_plane_namespace},
             "annotations": annotations,
         },
         "type": "Opaque",
@@ -122,12 +126,12 @@ def stored(secret: Mapping[str, Any]) -> Stored:
     return Stored(
         name=metadata.get("name", ""),
         node_pool=annotations.get(ANNOTATION_NODEPOOL, ""),
-        target=annotations.get(ANNOTATION_TARGET, ""),
+        target=annotations.get(ANNOTATION_TARGET_CONFIG_VERSION, ""),
         token=_decoded(data, "token").decode(errors="replace"),
         old_token=_decoded(data, "old_token").decode(errors="replace"),
         packed=_decoded(data, "payload"),
         expires=parse_stamp(annotations.get(ANNOTATION_IGNITION_TOKEN_EXPIRY, "")),
-        reached=annotations.get(ANNOTATION_REACHED) == "True",
+        reached=annotations.get(ANNOTATION_IGNITION_REACHED) == "True",
     )
 
 

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hcp.api.names import GROUP, LABEL_INFRA_ID, OPERATOR_NAMESPACE
+from hcp.api.names import LABEL_CONTROL_PLANE_COMPONENT, LABEL_INFRA_ID, OPERATOR_NAMESPACE
 from hcp.kubevirt import egress
 
 NAME = "virt-launcher"
-_COMPONENT = f"{GROUP}/control-plane-component"
 
 
 @dataclass(frozen=True)
@@ -52,8 +51,8 @@ def _peers(own: dict[str, Any], central: bool) -> list[dict[str, Any]]:
     peers: list[dict[str, Any]] = [{"podSelector": own}, *egress.routers()]
     if central:
         peers += [
-            egress.pods({_COMPONENT: "kube-apiserver"}),
-            egress.pods({_COMPONENT: "oauth-openshift"}),
+            egress.pods({LABEL_CONTROL_PLANE_COMPONENT: "kube-apiserver"}),
+            egress.pods({LABEL_CONTROL_PLANE_COMPONENT: "oauth-openshift"}),
             egress.pods({"app": "ignition-server-proxy"}),
             egress.pods({"app": "ignition-server"}, {egress.NAMESPACE_NAME: OPERATOR_NAMESPACE}),
         ]

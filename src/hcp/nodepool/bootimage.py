@@ -6,15 +6,12 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hcp.api.names import GROUP, LABEL_KUBEVIRT_RHCOS
+from hcp.api.names import ANNOTATION_BOOT_IMAGE_HASH, LABEL_BOOT_IMAGE_ROLE, LABEL_KUBEVIRT_RHCOS, LABEL_NODEPOOL_UID
 from hcp.errors import HcpError
 from hcp.ignition.hashes import hash_simple
 from hcp.nodepool.template import root_storage
 
-LABEL_ROLE = f"{GROUP}/kubevirt-boot-image-role"
 ROLE = "kv-boot-image-cache"
-LABEL_UID = f"{GROUP}/nodepool-uid"
-ANNOTATION_HASH = f"{GROUP}/kubevirt-boot-image-hash"
 
 
 @dataclass(frozen=True)
@@ -68,9 +65,9 @@ def cache_volume(infra_namespace: str, uid: str, platform: Mapping[str, Any], im
         "metadata": {
             "name": cache_name(uid, image.digest),
             "namespace": infra_namespace,
-            "labels": {LABEL_ROLE: ROLE, LABEL_UID: uid, LABEL_KUBEVIRT_RHCOS: "true"},
+            "labels": {LABEL_BOOT_IMAGE_ROLE: ROLE, LABEL_NODEPOOL_UID: uid, LABEL_KUBEVIRT_RHCOS: "true"},
             "annotations": {
-                ANNOTATION_HASH: image.digest,
+                ANNOTATION_BOOT_IMAGE_HASH: image.digest,
                 "cdi.kubevirt.io/storage.bind.immediate.requested": "true",
                 "cdi.kubevirt.io/storage.deleteAfterCompletion": "false",
             },
@@ -107,7 +104,9 @@ def import_state(volume: Mapping[str, Any]) -> ImportState:
 
 def choose_cache(volumes: Iterable[Mapping[str, Any]], digest: str, known: str | None) -> tuple[str | None, list[str]]:
     """Which existing cache to use (None: make one), and which ones are out of date."""
-    names = {v["metadata"]["name"]: (v["metadata"].get("annotations") or {}).get(ANNOTATION_HASH) for v in volumes}
+    names = {
+        v["metadata"]["name"]: (v["metadata"].get("annotations") or {}).get(ANNOTATION_BOOT_IMAGE_HASH) for v in volumes
+    }
     fitting = sorted(name for name, found in names.items() if found == digest)
     chosen = known if known in fitting else (fitting[0] if fitting else None)
     return chosen, sorted(name for name in names if name != chosen)

@@ -8,11 +8,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from hcp.api.conditions import CLEANUP_TIMED_OUT
-from hcp.api.names import ANNOTATION_NODEPOOL, FINALIZER, LABEL_INFRA_ID, LABEL_NODEPOOL_NAME, control_plane_namespace
+from hcp.api.names import (
+    ANNOTATION_NODEPOOL,
+    FINALIZER,
+    LABEL_BOOT_IMAGE_ROLE,
+    LABEL_DOCUMENT_OF,
+    LABEL_INFRA_ID,
+    LABEL_NODEPOOL_NAME,
+    LABEL_NODEPOOL_UID,
+    control_plane_namespace,
+)
 from hcp.api.paths import annotations_of
 from hcp.api.spec import is_unmanaged
 from hcp.errors import HcpError
-from hcp.ignition.store import LABEL_CONTROL_PLANE
 from hcp.kube import Resource
 from hcp.kube.errors import ApiError, NotFound
 from hcp.kube.resources import (
@@ -31,7 +39,7 @@ from hcp.kube.resources import (
 )
 from hcp.kubevirt import leftovers, orphans
 from hcp.kubevirt.infra import Infra
-from hcp.nodepool.bootimage import LABEL_ROLE, LABEL_UID, ROLE
+from hcp.nodepool.bootimage import ROLE
 from hcp.nodepool.scope import Object, Tools
 from hcp.runtime import Result, ownership
 
@@ -117,7 +125,7 @@ async def _list(tools: Tools, resource: Resource, namespace: str, labels: str | 
 
 
 async def _pool_secrets(tools: Tools, namespace: str, key: str, hosted: str) -> list[Object]:
-    selector = None if namespace == hosted else f"{LABEL_CONTROL_PLANE}={hosted}"
+    selector = None if namespace == hosted else f"{LABEL_DOCUMENT_OF}={hosted}"
     return [item for item in await _list(tools, SECRETS, namespace, selector) if _annotated(item) == key]
 
 
@@ -175,7 +183,7 @@ async def _delete_caches(tools: Tools, pool: Object, hosted: str) -> None:
     infra = await _infra(tools, pool, hosted)
     if infra is None:
         return
-    selector = f"{LABEL_ROLE}={ROLE},{LABEL_UID}={pool['metadata']['uid']}"
+    selector = f"{LABEL_BOOT_IMAGE_ROLE}={ROLE},{LABEL_NODEPOOL_UID}={pool['metadata']['uid']}"
     try:
         for volume in await infra.client.list(DATAVOLUMES, infra.namespace, selector):
             await infra.client.delete(DATAVOLUMES, volume["metadata"]["name"], infra.namespace)

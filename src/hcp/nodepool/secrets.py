@@ -9,14 +9,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hcp.api.names import ANNOTATION_IGNITION_TOKEN_EXPIRY, ANNOTATION_NODEPOOL, GROUP, LABEL_CAPI_CLUSTER_NAME
+from hcp.api.names import (
+    ANNOTATION_IGNITION_CONFIG,
+    ANNOTATION_IGNITION_REACHED,
+    ANNOTATION_IGNITION_TOKEN_EXPIRY,
+    ANNOTATION_NODEPOOL,
+    ANNOTATION_TOKEN_GENERATED,
+    ANNOTATION_UPGRADE_TYPE,
+    LABEL_CAPI_CLUSTER_NAME,
+    LABEL_NODEPOOL_SECRET,
+)
 from hcp.ignition.tokens import Tokens, parse_stamp, stamp
 
-LABEL = f"{GROUP}/nodepool-secret"
-ANNOTATION_CONFIG = f"{GROUP}/ignition-config"
-ANNOTATION_UPGRADE_TYPE = f"{GROUP}/node-pool-upgrade-type"
-ANNOTATION_GENERATED = f"{GROUP}/last-token-generation-time"
-ANNOTATION_REACHED = f"{GROUP}/ignition-reached"
 TOKEN_PREFIX = "token-"
 USER_DATA_PREFIX = "user-data-"
 _EPOCH = dt.datetime.fromtimestamp(0, dt.UTC)
@@ -62,13 +66,13 @@ def token_secret(
         "message": "The node document is stored and can be fetched",
     }
     annotations = {
-        ANNOTATION_CONFIG: "true",
+        ANNOTATION_IGNITION_CONFIG: "true",
         ANNOTATION_UPGRADE_TYPE: ((node_pool.get("spec") or {}).get("management") or {}).get("upgradeType", "Replace"),
         ANNOTATION_NODEPOOL: f"{metadata['namespace']}/{metadata['name']}",
-        ANNOTATION_GENERATED: stamp(tokens.made),
+        ANNOTATION_TOKEN_GENERATED: stamp(tokens.made),
     }
     if reached:
-        annotations[ANNOTATION_REACHED] = "True"
+        annotations[ANNOTATION_IGNITION_REACHED] = "True"
     return _secret(token_name(metadata["name"], target), namespace, annotations, {}, data)
 
 
@@ -91,7 +95,7 @@ def read_tokens(secret: Mapping[str, Any] | None) -> Tokens | None:
     current = base64.b64decode(data.get("token", "")).decode()
     if not current:
         return None
-    made = parse_stamp(((secret["metadata"].get("annotations")) or {}).get(ANNOTATION_GENERATED, ""))
+    made = parse_stamp(((secret["metadata"].get("annotations")) or {}).get(ANNOTATION_TOKEN_GENERATED, ""))
     return Tokens(current, base64.b64decode(data.get("old_token", "")).decode(), made or _EPOCH)
 
 
@@ -117,7 +121,7 @@ def _secret(
             "name": name,
             "namespace": namespace,
             "annotations": dict(annotations),
-            "labels": {LABEL: "true", **labels},
+            "labels": {LABEL_NODEPOOL_SECRET: "true", **labels},
         },
         "type": "Opaque",
         "data": {key: base64.b64encode(value.encode()).decode() for key, value in data.items()},

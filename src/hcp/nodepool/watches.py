@@ -6,8 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from hcp.api.names import ANNOTATION_NODEPOOL, CONFIG_NAMESPACE, LABEL_CONTROL_PLANE_NAMESPACE
+from hcp.api.names import LABEL_IGNITION_SERVER as DOCUMENT_LABEL
+from hcp.api.names import LABEL_NODEPOOL_SECRET as SECRET_LABEL
 from hcp.ignition.certs import CA_SECRET, SERVING_SECRET
-from hcp.ignition.store import LABEL as DOCUMENT_LABEL
 from hcp.kube import Resource
 from hcp.kube.resources import (
     CONFIGMAPS,
@@ -26,7 +27,6 @@ from hcp.kube.resources import (
     NODES,
     SECRETS,
 )
-from hcp.nodepool.secrets import LABEL as SECRET_LABEL
 from hcp.runtime import Controller, Informer
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.ownership import belongs, cluster_of

@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 
 from hcp.api import conditions as c
+from hcp.api.names import LABEL_BOOT_IMAGE_ROLE, LABEL_NODEPOOL_UID
 from hcp.api.paths import at
 from hcp.errors import HcpError
 from hcp.kube.errors import AlreadyExists, NotFound
 from hcp.kube.resources import DATAVOLUMES
 from hcp.kubevirt.infra import Infra
 from hcp.nodepool.bootimage import (
-    LABEL_ROLE,
-    LABEL_UID,
     ROLE,
     BootImage,
     ImportState,
@@ -51,7 +50,7 @@ async def run(scope: Scope) -> Learned:
 
 async def _ensure_cache(scope: Scope, infra: Infra, image: BootImage) -> Object:
     uid = scope.pool["metadata"]["uid"]
-    selector = f"{LABEL_ROLE}={ROLE},{LABEL_UID}={uid}"
+    selector = f"{LABEL_BOOT_IMAGE_ROLE}={ROLE},{LABEL_NODEPOOL_UID}={uid}"
     volumes = await infra.client.list(DATAVOLUMES, infra.namespace, selector)
     alive = [volume for volume in volumes if not volume["metadata"].get("deletionTimestamp")]
     chosen, stale = choose_cache(alive, image.digest, at(scope.pool, "status.platform.kubeVirt.cacheName"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 
 from hcp.api import conditions as c
+from hcp.api.names import ANNOTATION_IGNITION_REACHED, LABEL_DOCUMENT_OF
 from hcp.api.paths import annotations_of, at, block, labels_of
 from hcp.ignition import store
 from hcp.ignition.hashes import hash_simple
@@ -37,13 +38,13 @@ async def run(scope: Scope) -> Learned | None:
         namespace=scope.ctx.namespace,
     )
     seen = watches.documents.get(document["metadata"]["name"], scope.ctx.namespace)
-    reached = annotations_of(seen).get(store.ANNOTATION_REACHED) == "True"
+    reached = annotations_of(seen).get(ANNOTATION_IGNITION_REACHED) == "True"
     record = token_secret(scope.hosted, scope.pool, config.target, tokens, _content(scope, config, inputs), reached)
     # The token is remembered before it is handed out: a crash in between must not leave two of them.
     await apply_if_changed(client, watches.secrets, record)
     await apply_if_changed(client, watches.documents, document)
     older = watches.documents.get(store.older_secret_name(scope.hosted, scope.name, config.target), scope.ctx.namespace)
-    if older is not None and labels_of(older).get(store.LABEL_CONTROL_PLANE) == scope.hosted:
+    if older is not None and labels_of(older).get(LABEL_DOCUMENT_OF) == scope.hosted:
         await client.delete(SECRETS, older["metadata"]["name"], scope.ctx.namespace, missing_ok=True)
     await apply_if_changed(client, watches.secrets, await _user_data(scope, config, tokens))
     said: dict[str, Verdict | None] = {
