@@ -40,11 +40,17 @@ async def home(client: Client, namespace: str, api_server: Path) -> AsyncIterato
     """A namespace with a hosted cluster of platform None whose control plane is up."""
     await prepare(client)
     await clean(client)
+    await no_nodes(client)
     await hosted_cluster(client, namespace, api_server, platform=NONE)
     yield namespace
+    await no_nodes(client)
+    await clean(client, namespace)
+
+
+async def no_nodes(client: Client) -> None:
+    """The guest is the tests' own server, on which other tests have nodes too."""
     for node in await client.list(r.NODES):
         await client.delete(r.NODES, node["metadata"]["name"])
-    await clean(client, namespace)
 
 
 async def user_data(client: Client, home: str, name: str = "demo") -> Object:
