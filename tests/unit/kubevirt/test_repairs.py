@@ -8,6 +8,7 @@ from typing import Any
 from hcp.kube.errors import ApiError, Conflict, Forbidden
 from hcp.kubevirt.repair_plan import Plan
 from hcp.kubevirt.repairs import Repairs
+from hcp.kubevirt.sessions import Sessions
 
 MACHINE = {"metadata": {"name": "vm", "namespace": "clusters-demo", "uid": "m"}}
 POOL = {"metadata": {"name": "demo", "namespace": "clusters"}}
@@ -37,7 +38,7 @@ async def carry_out(plan: Plan, error: ApiError | None = None) -> tuple[Asked, A
     recorder = SimpleNamespace(event=lambda _obj, _type, reason, _message: events.append(reason))
     ctx = SimpleNamespace(client=management, events=recorder, informers=SimpleNamespace(get=lambda _kind: informer))
     session = SimpleNamespace(infra=SimpleNamespace(client=infra, namespace="vms"))
-    made: Any = Repairs(ctx, lambda _hosted: None)  # type: ignore[arg-type]
+    made: Any = Repairs(ctx, Sessions())  # type: ignore[arg-type]
     await made._carry_out(session, POOL, MACHINE, plan)
     return management, infra, events
 
