@@ -11,7 +11,9 @@ from hcp.api.names import (
     ANNOTATION_RELEASE_VERSION,
     LABEL_CAPI_CLUSTER_NAME,
 )
+from hcp.api.paths import at
 from hcp.ignition.hashes import limited_name
+from hcp.runtime import workloads
 
 API = "cluster.x-k8s.io/v1beta1"
 PAUSED = "cluster.x-k8s.io/paused"
@@ -125,13 +127,7 @@ def _strategy(replace: Mapping[str, Any]) -> dict[str, Any]:
 
 def deployment_complete(deployment: Mapping[str, Any]) -> bool:
     """Whether every machine of a deployment is new and available."""
-    spec, status = deployment.get("spec") or {}, deployment.get("status") or {}
-    wanted = int(spec.get("replicas") or 0)
-    counts = [int(status.get(name) or 0) for name in ("updatedReplicas", "replicas", "availableReplicas")]
-    generation = int((deployment.get("metadata") or {}).get("generation") or 0)
-    if any(count != wanted for count in counts) or int(status.get("observedGeneration") or 0) < generation:
+    if not workloads.rolled_out(deployment):
         return False
-    newer = status.get("v1beta2")
-    if newer is None:
-        return True
-    return all(newer.get(name) == wanted for name in ("upToDateReplicas", "availableReplicas"))
+    newer, wanted = at(deployment, "status.v1beta2"), workloads.wanted(deployment)
+    return newer is None or all(newer.get(name) == wanted for name in ("upToDateReplicas", "availableReplicas"))

@@ -55,10 +55,10 @@ def test_the_first_missing_piece_is_explained() -> None:
 
 def test_rollout_needs_a_completion_time() -> None:
     begun = cluster(*UP, history=[{"state": "Partial", "version": "1.36.3", "completionTime": None}])
-    assert not health.rolled_out(begun)
+    assert not health.at_its_version(begun)
     assert health.control_plane_line(begun) == "control plane available, rollout not completed"
     done = cluster(*UP, history=[{"state": "Completed", "version": "1.36.3", "completionTime": "2026-01-01T00:00:00Z"}])
-    assert health.rolled_out(done)
+    assert health.at_its_version(done)
     assert health.version(done) == "1.36.3"
     assert waiting_for(done, [pool(2, 2)]) == []
 

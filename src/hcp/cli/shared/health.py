@@ -104,7 +104,7 @@ def control_plane_image(obj: Object) -> str:
     return str(entries[0].get("image") or "") if entries and entries[0].get("completionTime") else ""
 
 
-def rolled_out(obj: Object) -> bool:
+def at_its_version(obj: Object) -> bool:
     entries = history(obj)
     return bool(entries and entries[0].get("completionTime"))
 
@@ -135,7 +135,7 @@ def control_plane_line(cluster: Object) -> str:
     missing = next(((kind, word) for kind, word in PIECES if not is_true(cluster, kind)), None)
     ready = f"{', '.join(up)} ready" if up else "nothing ready yet"
     if missing is None:
-        if rolled_out(cluster):
+        if at_its_version(cluster):
             return "control plane available"
         found_bad = hindrances(cluster)
         bad = [item for item in found_bad if item.get("type") != c.PROGRESSING] or found_bad

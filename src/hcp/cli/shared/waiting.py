@@ -67,7 +67,7 @@ def cluster_progress(cluster: Object, pools: list[Object], *, with_nodes: bool, 
     A rollout ends on nodes (network, DNS, proxy), so a wait for the control plane alone must not ask for it.
     """
     lines = [health.control_plane_line(cluster)]
-    done = health.is_true(cluster, conditions.AVAILABLE) and (health.rolled_out(cluster) or not with_nodes)
+    done = health.is_true(cluster, conditions.AVAILABLE) and (health.at_its_version(cluster) or not with_nodes)
     if image:
         done = done and health.control_plane_image(cluster) == image
     if with_nodes:

@@ -156,7 +156,7 @@ def waiting_for(cluster: Object, pools: list[Object]) -> list[str]:
     if cluster["metadata"].get("deletionTimestamp"):
         holds = ", ".join(cluster["metadata"].get("finalizers") or []) or "nothing"
         return [f"deletion, held by {holds}"]
-    if not health.is_true(cluster, "Available") or not health.rolled_out(cluster):
+    if not health.is_true(cluster, "Available") or not health.at_its_version(cluster):
         found.append(health.control_plane_line(cluster))
     found += [machine_words.pool_line(pool) for pool in pools if not health.pool_ready(pool)]
     return found
