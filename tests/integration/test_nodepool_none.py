@@ -160,7 +160,7 @@ async def test_nodes_that_joined_are_counted_and_follow_their_pool(client: Clien
         assert await eventually(gone)
         before = await quiet(writes)
         async with a_pass("nodes"):
-            await report(client, "own-1")
+            await client.patch(r.NODES, "own-1", None, {"metadata": {"annotations": {"example.com/beat": "1"}}})
         await quiet(writes)
         assert writes[before:] == []
 
