@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hcp.api import names
+from hcp.api.paths import at
 from hcp.controlplane.apiserver_config import encryption_secret
 from hcp.controlplane.meta import secret_data
 from hcp.controlplane.params import Manifest, Params
@@ -70,7 +71,7 @@ def keys_of(live: Mapping[str, Any] | None) -> list[bytes]:
 
 def changed_at(live: Mapping[str, Any] | None) -> int:
     """Generation of the Deployment when the keys were last changed; -1: they never were."""
-    text = str((((live or {}).get("metadata") or {}).get("annotations") or {}).get(GENERATION, ""))
+    text = str((at(live, "metadata.annotations") or {}).get(GENERATION, ""))
     return int(text) if text.isdigit() else -1
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hcp.api import names
+from hcp.api.paths import annotations_of, at
 from hcp.controlplane.params import Manifest, Params
 
 MIRRORED = (
@@ -60,17 +61,17 @@ def hosted_control_plane(p: Params, cluster: Mapping[str, Any]) -> Manifest:
     spec = cluster["spec"]
     annotations = {
         k: v
-        for k, v in (cluster["metadata"].get("annotations") or {}).items()
+        for k, v in annotations_of(cluster).items()
         if k in MIRRORED
         or k.startswith((names.ANNOTATION_RESOURCE_OVERRIDE_PREFIX, names.ANNOTATION_IDP_OVERRIDE_PREFIX))
     }
-    if not p.autoscaled or names.ANNOTATION_DISABLE_AUTOSCALER in (cluster["metadata"].get("annotations") or {}):
+    if not p.autoscaled or names.ANNOTATION_DISABLE_AUTOSCALER in annotations_of(cluster):
         annotations[names.ANNOTATION_DISABLE_AUTOSCALER] = "true"
     projected: Manifest = {key: spec[key] for key in COPIED if key in spec}
     projected |= {
         "releaseImage": spec["release"]["image"],
         "pullSecret": {"name": "pull-secret"},
-        "sshKey": {"name": "ssh-key"} if (spec.get("sshKey") or {}).get("name") else {"name": ""},
+        "sshKey": {"name": "ssh-key"} if at(spec, "sshKey.name") else {"name": ""},
     }
     if "controlPlaneRelease" in spec:
         projected["controlPlaneReleaseImage"] = spec["controlPlaneRelease"]["image"]

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hcp.api import defaults, names
+from hcp.api.paths import at
 from hcp.controlplane.meta import component_labels, obj
 from hcp.controlplane.params import AGENT_PORT, Endpoint, Manifest, Params, Publishing
 
@@ -81,7 +82,7 @@ def endpoint(
 ) -> Endpoint | None:
     """The published address, from what is in the cluster; None while there is none."""
     if publishing.type == "Route":
-        host = publishing.hostname or ((route or {}).get("spec") or {}).get("host") or ""
+        host = publishing.hostname or at(route, "spec.host") or ""
         return Endpoint(host, names.ROUTE_PORT) if host else None
     if service is None:
         return None
@@ -89,7 +90,7 @@ def endpoint(
     if publishing.type == "NodePort":
         allocated = port.get("nodePort")
         return Endpoint(publishing.address, int(allocated)) if allocated and publishing.address else None
-    ingress = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    ingress = at(service, "status.loadBalancer.ingress") or []
     first = ingress[0] if ingress else {}
     host = publishing.hostname or first.get("hostname") or first.get("ip") or ""
     # A configured name is of no use before something answers behind it, but it is already what certificates must say.

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from hcp.api.names import ANNOTATION_NODEPOOL, LABEL_CAPI_CLUSTER_NAME
+from hcp.api.paths import at
 from hcp.guest.csr import MachineFacts, Verdict, addresses_of, approval, concerns_us, judge, node_name
 from hcp.guest.unmanaged import judge_request
 from hcp.kube.errors import NotFound
@@ -40,7 +41,7 @@ def _is_our_pool(cluster: Mapping[str, Any], pool: Mapping[str, Any] | None) -> 
     if pool is None:
         return False
     same_namespace = pool["metadata"]["namespace"] == cluster["metadata"]["namespace"]
-    return bool(same_namespace and (pool.get("spec") or {}).get("clusterName") == cluster["metadata"]["name"])
+    return bool(same_namespace and at(pool, "spec.clusterName") == cluster["metadata"]["name"])
 
 
 async def _is_reborn(session: Session, name: str) -> bool:
@@ -49,7 +50,7 @@ async def _is_reborn(session: Session, name: str) -> bool:
     A VM that only restarts keeps its disk and certificate. As long as the node is alive nobody may take its name.
     """
     node = session.nodes.get(name)
-    if node is None or is_true((node.get("status") or {}).get("conditions"), "Ready"):
+    if node is None or is_true(at(node, "status.conditions"), "Ready"):
         return False
     vm = await session.infra.client.get_or_none(VIRTUALMACHINES, name, session.infra.namespace)
     return vm is not None and vm["metadata"]["creationTimestamp"] > node["metadata"]["creationTimestamp"]
@@ -70,7 +71,7 @@ async def answer(session: Session, machines: Informer, pools: Informer, name: st
         verdict = judge(request, facts)
     if verdict.approve is None:
         return verdict
-    conditions = [*((request.get("status") or {}).get("conditions") or []), approval(verdict, now())]
+    conditions = [*(at(request, "status.conditions") or []), approval(verdict, now())]
     # A patch: the server takes the metadata of a whole object too, and one without labels would lose the request's.
     version = request["metadata"]["resourceVersion"]
     body = {"metadata": {"resourceVersion": version}, "status": {"conditions": conditions}}

@@ -14,6 +14,8 @@ from typing import Any
 from cryptography import x509
 from cryptography.x509.oid import NameOID
 
+from hcp.api.paths import at
+
 CLIENT_SIGNER = "kubernetes.io/kube-apiserver-client-kubelet"
 SERVING_SIGNER = "kubernetes.io/kubelet-serving"
 BOOTSTRAP_USER = "system:serviceaccount:openshift-machine-config-operator:node-bootstrapper"
@@ -48,10 +50,10 @@ class Verdict:
 
 def concerns_us(request: Mapping[str, Any]) -> bool:
     """Whether a request is a node's and has no answer yet."""
-    signer = (request.get("spec") or {}).get("signerName")
+    signer = at(request, "spec.signerName")
     answered = any(
         condition.get("type") in ("Approved", "Denied", "Failed")
-        for condition in (request.get("status") or {}).get("conditions") or []
+        for condition in at(request, "status.conditions") or []
     )
     return signer in (CLIENT_SIGNER, SERVING_SIGNER) and not answered
 
@@ -147,9 +149,9 @@ def approval(verdict: Verdict, now: str) -> dict[str, Any]:
 def addresses_of(machine: Mapping[str, Any], instance: Mapping[str, Any] | None) -> frozenset[str]:
     """All addresses a machine is known by, from Cluster API and from its running VM."""
     found: set[str] = set()
-    for entry in (machine.get("status") or {}).get("addresses") or []:
+    for entry in at(machine, "status.addresses") or []:
         found.add(str(entry.get("address", "")))
-    for interface in ((instance or {}).get("status") or {}).get("interfaces") or []:
+    for interface in at(instance, "status.interfaces") or []:
         texts: Iterable[str] = [interface.get("ipAddress") or "", *(interface.get("ipAddresses") or [])]
         found.update(text.partition("/")[0] for text in texts)
     return frozenset(found - {""})

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hcp.api import conditions as c
+from hcp.api.paths import at
 from hcp.errors import HcpError
 from hcp.guest.objects import SYSTEM, Manifest
 from hcp.guest.state import Verdict
@@ -33,7 +34,7 @@ class Look:
 def look(view: GuestView, wanted: Iterable[Manifest]) -> Look:
     """Nothing is asked: the view is followed."""
     nodes = view.nodes.list()
-    ready = sum(is_true((n.get("status") or {}).get("conditions"), "Ready") for n in nodes)
+    ready = sum(is_true(at(n, "status.conditions"), "Ready") for n in nodes)
     names = {(m["kind"], m["metadata"]["name"]) for m in wanted if m["kind"] in ("DaemonSet", "Deployment")}
     daemons, deployments = view.daemons.list(), view.deployments.list()
     live = [("DaemonSet", one) for one in daemons] + [("Deployment", one) for one in deployments]
@@ -44,7 +45,7 @@ def look(view: GuestView, wanted: Iterable[Manifest]) -> Look:
 
 
 def _runs(pod: Mapping[str, Any]) -> bool:
-    return (pod.get("status") or {}).get("phase") == "Running"
+    return bool(at(pod, "status.phase") == "Running")
 
 
 def waiting(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hcp.api import spec as hosted
+from hcp.api.paths import at
 
 # OVNKubernetes is every CLI's default and means the release's own network here.
 TYPES = ("OVNKubernetes", "OpenShiftSDN", "")
@@ -13,7 +14,7 @@ TYPES = ("OVNKubernetes", "OpenShiftSDN", "")
 
 def own_network(spec: Mapping[str, Any]) -> bool:
     """True for a HostedCluster spec that does not leave the pod network to its owner."""
-    return ((spec.get("networking") or {}).get("networkType") or "") in TYPES
+    return (at(spec, "networking.networkType") or "") in TYPES
 
 
 def pod_networks(spec: Mapping[str, Any]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from hcp.api.names import ANNOTATION_LABELS_SYNCED
-from hcp.api.paths import annotations_of
+from hcp.api.paths import annotations_of, at
 from hcp.kubevirt.slim import only, reduced
 
 Object = dict[str, Any]
@@ -22,7 +22,7 @@ def node(obj: Object) -> Object:
         spec=only(obj.get("spec"), ("taints", "providerID", "unschedulable")),
         status={
             **only(obj.get("status"), ("conditions", "addresses")),
-            "nodeInfo": only((obj.get("status") or {}).get("nodeInfo"), ("kubeletVersion",)),
+            "nodeInfo": only(at(obj, "status.nodeInfo"), ("kubeletVersion",)),
         },
     )
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from hcp.api.names import ANNOTATION_EXPECTED_NODES, LABEL_NODEPOOL
+from hcp.api.paths import annotations_of, at, labels_of
 from hcp.api.spec import is_unmanaged
 from hcp.guest.csr import BOOTSTRAP_USER, CLIENT_SIGNER, SERVING_SIGNER, MachineFacts, Verdict, judge, node_name
 
@@ -21,20 +22,20 @@ MOST_EXPECTED = 2_000
 
 def expected_nodes(pool: Mapping[str, Any]) -> list[str]:
     """Names of machines that the owner of a pool says will join."""
-    text = (pool["metadata"].get("annotations") or {}).get(ANNOTATION_EXPECTED_NODES, "")
+    text = annotations_of(pool).get(ANNOTATION_EXPECTED_NODES, "")
     names = (part.strip() for part in text.split(",", MOST_EXPECTED)[:MOST_EXPECTED])
     return sorted({name for name in names if name})
 
 
 def pool_of(node: Mapping[str, Any], pools: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """The pool a node says it is of, if there is such a pool of unmanaged machines among ``pools``."""
-    name = (node["metadata"].get("labels") or {}).get(LABEL_NODEPOOL)
+    name = labels_of(node).get(LABEL_NODEPOOL)
     return next((pool for pool in pools if pool["metadata"]["name"] == name and is_unmanaged(pool)), None)
 
 
 def addresses(node: Mapping[str, Any]) -> set[str]:
     """Everything a node says it is reached by."""
-    return {str(entry.get("address")) for entry in (node.get("status") or {}).get("addresses") or []} - {"None", ""}
+    return {str(entry.get("address")) for entry in at(node, "status.addresses") or []} - {"None", ""}
 
 
 def judge_request(

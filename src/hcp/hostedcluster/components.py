@@ -7,6 +7,7 @@ from typing import Any
 
 from hcp.api import conditions as c
 from hcp.api import names
+from hcp.api.paths import at
 from hcp.controlplane.params import Params
 from hcp.hostedcluster.observed import Observed
 from hcp.runtime import workloads
@@ -29,12 +30,12 @@ def component(p: Params, name: str, workload: Mapping[str, Any], before: Mapping
     answers = have >= wanted // 2 + 1 if name == "etcd" else workloads.serving(workload)
     complete = workloads.rolled_out(workload)
     said = f"{have} of {wanted} replicas are available"
-    conditions = ((before or {}).get("status") or {}).get("conditions")
+    conditions = at(before, "status.conditions")
     reason = c.AS_EXPECTED if answers else c.WAITING_FOR_AVAILABLE
     conditions = set_condition(conditions, "Available", answers, reason, said, at=now)
     reason, said = (c.AS_EXPECTED, "Every replica is new") if complete else ("WaitingForRolloutComplete", said)
     conditions = set_condition(conditions, "RolloutComplete", complete, reason, said, at=now)
-    version = p.version if complete else str(((before or {}).get("status") or {}).get("version") or "")
+    version = p.version if complete else str(at(before, "status.version") or "")
     kind = "StatefulSet" if name == "etcd" else "Deployment"
     status: Object = {"conditions": conditions, "resources": [{"group": "apps", "kind": kind, "name": name}]}
     if version:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hcp.api import names
+from hcp.api.paths import at
 from hcp.guest.keeper import Keeper
 from hcp.hostedcluster.cache import LABELLED, Cache
 from hcp.hostedcluster.etcd_care import EtcdCare
@@ -171,8 +172,8 @@ def _relevant(obj: Object | None) -> Any:
 
 
 def _ready(obj: Object) -> Any:
-    return [c.get("status") for c in (obj.get("status") or {}).get("conditions") or [] if c.get("type") == "Ready"]
+    return [c.get("status") for c in at(obj, "status.conditions") or [] if c.get("type") == "Ready"]
 
 
 def _available(obj: Object) -> Any:
-    return [c.get("status") for c in (obj.get("status") or {}).get("conditions") or [] if c.get("type") == "Available"]
+    return [c.get("status") for c in at(obj, "status.conditions") or [] if c.get("type") == "Available"]

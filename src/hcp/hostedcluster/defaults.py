@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hcp.api import names
+from hcp.api.paths import at
 
 
 def encryption_key_name(cluster: str) -> str:
@@ -22,17 +23,15 @@ def missing(cluster: Mapping[str, Any], apps_domain: str = "") -> dict[str, Any]
     if not spec.get("infraID"):
         patch["infraID"] = names.new_infra_id(name)
     platform = spec.get("platform") or {}
-    if platform.get("type") == "KubeVirt" and not (platform.get("kubevirt") or {}).get("generateID"):
+    if platform.get("type") == "KubeVirt" and not at(platform, "kubevirt.generateID"):
         patch["platform"] = {"kubevirt": {"generateID": names.random_suffix(10)}}
     kubevirt = platform.get("kubevirt") or {}
     passed_through = kubevirt.get("baseDomainPassthrough") and not kubevirt.get("credentials")
-    if passed_through and apps_domain and not (spec.get("dns") or {}).get("baseDomain"):
+    if passed_through and apps_domain and not at(spec, "dns.baseDomain"):
         # Guest routes live below the apps domain of the cluster the machines run on.
         patch["dns"] = {"baseDomain": apps_domain}
     encryption = spec.get("secretEncryption") or {}
-    if not encryption or (
-        encryption.get("type") == "aescbc" and not ((encryption.get("aescbc") or {}).get("activeKey") or {}).get("name")
-    ):
+    if not encryption or (encryption.get("type") == "aescbc" and not at(encryption, "aescbc.activeKey.name")):
         patch["secretEncryption"] = {"type": "aescbc", "aescbc": {"activeKey": {"name": encryption_key_name(name)}}}
     return patch
 

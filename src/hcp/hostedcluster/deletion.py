@@ -10,6 +10,7 @@ from typing import Any
 
 from hcp.api import conditions as c
 from hcp.api import names
+from hcp.api.paths import annotations_of, at, labels_of
 from hcp.controlplane.meta import LABEL_COMPONENT
 from hcp.hostedcluster.cache import Cache
 from hcp.kube import Client
@@ -126,7 +127,7 @@ async def _hosted_namespace(client: Client, cluster: Object, claim: ownership.Cl
     if live is None:
         return ""
     hosted = live["metadata"]["name"]
-    keep = (cluster["metadata"].get("annotations") or {}).get(names.ANNOTATION_SKIP_DELETE_NAMESPACE) == "true"
+    keep = annotations_of(cluster).get(names.ANNOTATION_SKIP_DELETE_NAMESPACE) == "true"
     if live["metadata"].get("deletionTimestamp") and not keep:
         return f"namespace {hosted}"
     await asyncio.gather(
@@ -146,11 +147,7 @@ async def _hosted_namespace(client: Client, cluster: Object, claim: ownership.Cl
 
 async def _user_secrets(client: Client, cache: Cache, ns: str, hosted: str, infra_id: str) -> None:
     """What we put beside the HostedCluster, and what the command line made for it and marked as its own."""
-    found = [
-        s
-        for s in cache.list(SECRETS, ns)
-        if (s["metadata"].get("labels") or {}).get(names.LABEL_CONTROL_PLANE_NAMESPACE) == hosted
-    ]
+    found = [s for s in cache.list(SECRETS, ns) if labels_of(s).get(names.LABEL_CONTROL_PLANE_NAMESPACE) == hosted]
     if infra_id and len(infra_id) <= leftovers.MAX_LABEL:
         marks = f"{names.LABEL_SAFE_TO_DELETE}=true,{names.LABEL_AUTO_CREATED}={infra_id}"
         found += await client.list(SECRETS, ns, labels=marks)
@@ -160,11 +157,11 @@ async def _user_secrets(client: Client, cache: Cache, ns: str, hosted: str, infr
 
 async def _grace(cache: Cache, cluster: Object, now: dt.datetime) -> float:
     """Seconds to wait yet, by annotation destroy-grace-period, counted from the moment all else was gone."""
-    text = (cluster["metadata"].get("annotations") or {}).get(names.ANNOTATION_DESTROY_GRACE, "")
+    text = annotations_of(cluster).get(names.ANNOTATION_DESTROY_GRACE, "")
     seconds = durations.parse(text) or 0.0
     if seconds <= 0:
         return 0.0
-    have = get_condition((cluster.get("status") or {}).get("conditions"), c.HOSTED_CLUSTER_DESTROYED)
+    have = get_condition(at(cluster, "status.conditions"), c.HOSTED_CLUSTER_DESTROYED)
     if have is None or have.get("reason") != c.WAITING_FOR_GRACE_PERIOD:
         await _tell(cache, cluster, c.WAITING_FOR_GRACE_PERIOD, f"Waiting {text} before the object goes", now)
         return seconds
@@ -174,7 +171,7 @@ async def _grace(cache: Cache, cluster: Object, now: dt.datetime) -> float:
 
 async def _tell(cache: Cache, cluster: Object, reason: str, message: str, now: dt.datetime) -> None:
     """HostedClusterDestroyed says what deletion waits for; written only when that changes."""
-    known = (cluster.get("status") or {}).get("conditions")
+    known = at(cluster, "status.conditions")
     have = get_condition(known, c.HOSTED_CLUSTER_DESTROYED)
     if have is not None and have.get("reason") == reason and have.get("message") == message:
         return

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hcp.api.paths import at
 from hcp.controlplane.encryption import DONE
 
 Object = dict[str, Any]
@@ -39,4 +40,4 @@ def _mark(fingerprint: str) -> Object:
 
 def _hash(key: Mapping[str, Any] | None) -> str:
     """A change that was begun before anybody wrote this status has no known key to start from."""
-    return str(((key or {}).get("aescbc") or {}).get("dataHash") or "unknown")
+    return str(at(key, "aescbc.dataHash") or "unknown")

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from hcp.api import conditions as c
 from hcp.api import names
+from hcp.api.paths import at
 from hcp.api.pause import Pause
 from hcp.controlplane import audit, tuning
 from hcp.controlplane.params import Params
@@ -135,4 +136,4 @@ class HostedClusterKind(Kind[Scope, Learned]):
     def _apps_domain(self) -> str:
         """Below which this management cluster publishes Routes."""
         ingress = self._tools.cache.get(INGRESS_CONFIGS, "cluster")
-        return str(((ingress or {}).get("spec") or {}).get("domain") or "")
+        return str(at(ingress, "spec.domain") or "")

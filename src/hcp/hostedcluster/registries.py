@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from hcp.api.paths import at
 from hcp.oci import Mirror
 from hcp.oci.border import Border
 
@@ -28,7 +29,7 @@ class Registries:
         self, image_config: Mapping[str, Any] | None, trusted: Iterable[str], mirrors: Iterable[Mirror]
     ) -> Border:
         """`trusted`: registries with a CA in the image configuration; `mirrors`: those of the administrator."""
-        sources = ((image_config or {}).get("spec") or {}).get("registrySources") or {}
+        sources = at(image_config, "spec.registrySources") or {}
         insecure = self._insecure | frozenset(sources.get("insecureRegistries") or ())
         mirrored = {place.partition("/")[0] for mirror in mirrors for place in mirror.mirrors}
         return Border(

@@ -10,6 +10,7 @@ from typing import Any
 
 from hcp.api import conditions as c
 from hcp.api import names
+from hcp.api.paths import at
 from hcp.errors import HcpError, sentence
 from hcp.hostedcluster.cache import Cache
 from hcp.hostedcluster.observed import ReleaseState
@@ -70,7 +71,7 @@ class Releases:
         spec, ns = cluster["spec"], cluster["metadata"]["namespace"]
         auths = await self._pull_secret(ns, spec["pullSecret"]["name"])
         bundle = None
-        if name := (spec.get("additionalTrustBundle") or {}).get("name"):
+        if name := at(spec, "additionalTrustBundle.name"):
             found = await self._cache.user_object(CONFIGMAPS, name, ns)
             bundle = ((found or {}).get("data") or {}).get(names.CA_BUNDLE_KEY)
             if not bundle:
@@ -104,7 +105,7 @@ class Releases:
     async def _registry_cas(self) -> dict[str, str]:
         """What the management cluster itself trusts, per registry."""
         config = self._cache.get(IMAGE_CONFIGS, "cluster")
-        name = (((config or {}).get("spec") or {}).get("additionalTrustedCA") or {}).get("name")
+        name = at(config, "spec.additionalTrustedCA.name")
         if not name:
             return {}
         found = await self._cache.user_object(CONFIGMAPS, name, names.CONFIG_NAMESPACE)

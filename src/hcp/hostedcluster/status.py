@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hcp.api import conditions as c
+from hcp.api.paths import at
 from hcp.controlplane import encryption
 from hcp.guest.state import NOT_LOOKED_AT
 from hcp.hostedcluster import encryption_status, version
@@ -147,7 +148,7 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
 def _credentials(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
     """Whether what the platform needs to log in somewhere is there; on the management cluster itself it is nothing."""
     platform = cluster["spec"].get("platform") or {}
-    external = bool((platform.get("kubevirt") or {}).get("credentials"))
+    external = bool(at(platform, "kubevirt.credentials"))
     if platform.get("type") != "KubeVirt" or (external and seen.credentials_problem is None):
         return {}
     found = "Required platform credentials are found" if external else "The platform needs no credentials"
@@ -175,7 +176,7 @@ def _foreign_etcd(cluster: Mapping[str, Any], seen: Observed) -> Verdict | None:
     if seen.foreign_etcd:
         return False, c.UNMANAGED_ETCD_MISCONFIGURED, seen.foreign_etcd
     if seen.foreign_etcd is None:
-        known = get_condition((cluster.get("status") or {}).get("conditions"), c.UNMANAGED_ETCD_AVAILABLE)
+        known = get_condition(at(cluster, "status.conditions"), c.UNMANAGED_ETCD_AVAILABLE)
         return _read(known) if known else ("Unknown", c.STATUS_UNKNOWN, "Its client certificate was not looked at yet")
     return True, c.AS_EXPECTED, f"etcd at {unmanaged['endpoint']} is run by its owner; the API server tells how it is"
 
@@ -196,7 +197,7 @@ def _room(cluster: Mapping[str, Any], seen: Observed) -> Verdict | None:
     """A full etcd answers, but nothing can be changed; what is known stays until somebody has looked again."""
     if seen.etcd_full:
         return False, c.ETCD_NO_SPACE, seen.etcd_full
-    before = get_condition((cluster.get("status") or {}).get("conditions"), c.ETCD_AVAILABLE)
+    before = get_condition(at(cluster, "status.conditions"), c.ETCD_AVAILABLE)
     if seen.etcd_full is None and before is not None and before.get("reason") == c.ETCD_NO_SPACE:
         return _read(before)
     return None
@@ -233,7 +234,7 @@ def _guest(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
     kinds = (c.DATA_PLANE_CONNECTION, c.CONTROL_PLANE_CONNECTION, c.CONFIG_OPERATOR_SUCCEEDED)
     guest = seen.guest
     if guest is None:
-        known = (cluster.get("status") or {}).get("conditions")
+        known = at(cluster, "status.conditions")
         kept = {kind: get_condition(known, kind) for kind in kinds}
         return {kind: _read(have) if have else NOT_LOOKED_AT for kind, have in kept.items()}
     network = "the release's own CNI (flannel)" if seen.own_network else "none from this operator, as networkType asks"
@@ -331,7 +332,7 @@ def _progressing(seen: Observed, parts: Mapping[str, Verdict], status: Mapping[s
         return False, c.BLOCKED, blocked[2]
     if seen.errors:
         return False, c.RECONCILIATION_ERROR, _succeeded(seen)[2]
-    history = (status.get("version") or {}).get("history") or [{}]
+    history = at(status, "version.history") or [{}]
     if history[0].get("state") == version.COMPLETED:
         return False, c.AS_EXPECTED, "HostedCluster is at expected version"
     if parts[c.AVAILABLE][0] is not True:

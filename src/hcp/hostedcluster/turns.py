@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from hcp.api.paths import at
 from hcp.runtime import quantity
 
 AT_LEAST = 4
@@ -64,6 +65,6 @@ class Turns:
 
 def limit(nodes: Iterable[Mapping[str, Any]]) -> int:
     """How many may start at once, by the processors there are. Where no node is seen nothing is known: no limit."""
-    cores = [quantity.parse(((n.get("status") or {}).get("allocatable") or {}).get("cpu")) for n in nodes]
+    cores = [quantity.parse(at(n, "status.allocatable.cpu")) for n in nodes]
     known = [core for core in cores if core is not None]
     return max(AT_LEAST, int(PER_CORE * sum(known))) if known else 1_000_000

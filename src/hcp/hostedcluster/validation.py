@@ -12,6 +12,7 @@ from hcp.api import names
 from hcp.api import spec as hosted
 from hcp.api.addresses import is_address, is_network
 from hcp.api.defaults import NODE_PORTS
+from hcp.api.paths import at
 from hcp.kube import bounded_json
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -23,10 +24,10 @@ MAX_INFRA_ID = 63
 def unsupported(spec: Mapping[str, Any]) -> list[str]:
     """What this operator cannot do at all: nothing is made for such a cluster."""
     problems = []
-    platform = (spec.get("platform") or {}).get("type")
+    platform = at(spec, "platform.type")
     if platform not in PLATFORMS:
         problems.append(f"platform {platform} is not supported, only {' and '.join(PLATFORMS)}")
-    if (spec.get("secretEncryption") or {}).get("type") == "kms":
+    if at(spec, "secretEncryption.type") == "kms":
         problems.append("secretEncryption.type kms is not supported, use aescbc")
     return problems
 
@@ -43,7 +44,7 @@ def problems(
         found.append(f"infraID is longer than {MAX_INFRA_ID} characters: it cannot be the value of a label")
     found += _networks(spec)
     found += _services(spec, has_routes=has_routes)
-    found += _proxy((spec.get("configuration") or {}).get("proxy") or {})
+    found += _proxy(at(spec, "configuration.proxy") or {})
     found += _neighbours(cluster, others)
     return found
 
@@ -108,7 +109,7 @@ def _networks(spec: Mapping[str, Any]) -> list[str]:
     first = dict(reversed(networks))
     if len({n.version for f, n in first.items() if f != "machineNetwork"}) > 1:
         found.append("networking.clusterNetwork and networking.serviceNetwork begin with different IP families")
-    advertise = ((spec.get("networking") or {}).get("apiServer") or {}).get("advertiseAddress")
+    advertise = at(spec, "networking.apiServer.advertiseAddress")
     if advertise:
         try:
             address = ipaddress.ip_address(advertise)
@@ -130,7 +131,7 @@ def _services(spec: Mapping[str, Any], *, has_routes: bool) -> list[str]:
         service, strategy = entry["service"], entry.get("servicePublishingStrategy") or {}
         kind = strategy.get("type")
         hostname = ((strategy.get("route") or {}) | (strategy.get("loadBalancer") or {})).get("hostname")
-        found += _unusable(service, hostname or (strategy.get("nodePort") or {}).get("address") or "")
+        found += _unusable(service, hostname or at(strategy, "nodePort.address") or "")
         if hostname and hostname in seen:
             found.append(f"services {seen[hostname]} and {service} have the same host name {hostname}")
         seen[hostname or service] = service
@@ -177,7 +178,7 @@ def _neighbours(cluster: Mapping[str, Any], others: Iterable[Mapping[str, Any]])
 
 
 def _foreign_etcd(spec: Mapping[str, Any]) -> str:
-    endpoint = ((spec.get("etcd") or {}).get("unmanaged") or {}).get("endpoint") or ""
+    endpoint = at(spec, "etcd.unmanaged.endpoint") or ""
     return str(endpoint).rstrip("/").lower()
 
 

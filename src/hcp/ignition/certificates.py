@@ -12,6 +12,7 @@ from typing import Any
 from hcp import pki
 from hcp.api.manifests import service
 from hcp.api.names import IGNITION_NODE_PORT, IGNITION_SERVER
+from hcp.api.paths import at
 from hcp.ignition.certs import (
     CA_SECRET,
     SERVING_SECRET,
@@ -55,7 +56,7 @@ class EndpointCertificates:
 
     def _own(self) -> Iterable[str]:
         for route in self._routes.list(self._ctx.namespace):
-            if route["metadata"]["name"].startswith(IGNITION_SERVER) and (route.get("spec") or {}).get("host"):
+            if route["metadata"]["name"].startswith(IGNITION_SERVER) and at(route, "spec.host"):
                 yield str(route["spec"]["host"])
 
     def _wanted(self) -> Iterable[Wanted]:
@@ -109,20 +110,20 @@ def node_port_service(namespace: str) -> Object:
 
 def _by_node_port(cluster: Object) -> bool:
     return any(
-        entry.get("service") == "Ignition" and (entry.get("servicePublishingStrategy") or {}).get("type") == "NodePort"
-        for entry in (cluster.get("spec") or {}).get("services") or []
+        entry.get("service") == "Ignition" and at(entry, "servicePublishingStrategy.type") == "NodePort"
+        for entry in at(cluster, "spec.services") or []
     )
 
 
 def _hosts_of(cluster: Object) -> Iterable[str]:
     """The names under which a cluster's machines look for the bootstrap server."""
-    found = (cluster.get("status") or {}).get("ignitionEndpoint")
+    found = at(cluster, "status.ignitionEndpoint")
     if found:
         yield _host_of(str(found))
-    for entry in (cluster.get("spec") or {}).get("services") or []:
+    for entry in at(cluster, "spec.services") or []:
         if entry.get("service") == "Ignition":
             strategy = entry.get("servicePublishingStrategy") or {}
-            given = (strategy.get("nodePort") or {}).get("address") or (strategy.get("route") or {}).get("hostname")
+            given = at(strategy, "nodePort.address") or at(strategy, "route.hostname")
             if given:
                 yield str(given)
 

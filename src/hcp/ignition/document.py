@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 from urllib.parse import quote, unquote_to_bytes
 
+from hcp.api.paths import at
 from hcp.errors import HcpError
 
 SPEC_VERSION = "3.2.0"
@@ -80,7 +81,7 @@ def merge(parts: Iterable[Document]) -> Document:
                 table = tables.setdefault((section, name), {})
                 known = table.get(entry[key])
                 table[entry[key]] = entry if known is None else _join(known, entry)
-        tls = ((part.get("ignition") or {}).get("security") or {}).get("tls") or {}
+        tls = at(part, "ignition.security.tls") or {}
         authorities += [entry for entry in tls.get("certificateAuthorities") or [] if entry not in authorities]
     result: Document = {"ignition": {"version": SPEC_VERSION}}
     if authorities:

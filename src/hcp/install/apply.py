@@ -12,6 +12,7 @@ from typing import Any
 
 from hcp.api import names
 from hcp.api.manifests import Object
+from hcp.api.paths import annotations_of, at
 from hcp.errors import HcpError
 from hcp.install import base, manifests, operator, privileges
 from hcp.install.options import Options
@@ -39,7 +40,7 @@ async def wants_router(client: Client, *, forced: bool) -> bool:
             f"this cluster has a router of its own: Deployment {names.ROUTER_NAMESPACE}/{router.NAME}",
             hint="leave --router out; its Routes are used",
         )
-    return forced or manifests.INSTALLED in (found["metadata"].get("annotations") or {})
+    return forced or manifests.INSTALLED in annotations_of(found)
 
 
 def _arguments(deployment: Object) -> list[str]:
@@ -66,7 +67,7 @@ async def has_embedded_registry(client: Client) -> bool:
     if not await client.has(r.IMAGE_CONFIGS):
         return False
     config = await client.get_or_none(r.IMAGE_CONFIGS, "cluster") or {}
-    name = ((config.get("spec") or {}).get("additionalTrustedCA") or {}).get("name")
+    name = at(config, "spec.additionalTrustedCA.name")
     if not name:
         return False
     trusted = await client.get_or_none(r.CONFIGMAPS, name, names.CONFIG_NAMESPACE) or {}
@@ -216,8 +217,8 @@ async def wait_available(client: Client, options: Options, seconds: float, say: 
 async def _pod_reasons(client: Client, options: Options) -> str:
     reasons = []
     for pod in await client.list(r.PODS, options.namespace, labels=f"name={operator.NAME}"):
-        for status in (pod.get("status") or {}).get("containerStatuses") or []:
-            state: dict[str, Any] = (status.get("state") or {}).get("waiting") or {}
+        for status in at(pod, "status.containerStatuses") or []:
+            state: dict[str, Any] = at(status, "state.waiting") or {}
             if state:
                 reasons.append(
                     f"pod {pod['metadata']['name']}: {state.get('reason')} {state.get('message', '')}".strip()
@@ -226,7 +227,7 @@ async def _pod_reasons(client: Client, options: Options) -> str:
 
 
 def _true(obj: Object, condition: str) -> bool:
-    found = (obj.get("status") or {}).get("conditions") or []
+    found = at(obj, "status.conditions") or []
     return any(one["type"] == condition and one["status"] == "True" for one in found)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from hcp.api import generate, names
 from hcp.api.manifests import Object
+from hcp.api.paths import annotations_of
 from hcp.errors import HcpError
 from hcp.install import manifests
 from hcp.install.apply import gone
@@ -70,7 +71,7 @@ async def remove(client: Client, *, force: bool, keep_crds: bool, say: Say) -> N
 
 async def _our_router(client: Client) -> bool:
     found = await client.get_or_none(r.DEPLOYMENTS, router.NAME, names.ROUTER_NAMESPACE)
-    return found is not None and manifests.INSTALLED in (found["metadata"].get("annotations") or {})
+    return found is not None and manifests.INSTALLED in annotations_of(found)
 
 
 async def _delete(client: Client, obj: Object, say: Say) -> None:

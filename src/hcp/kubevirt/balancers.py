@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from hcp.api.paths import at, labels_of
 from hcp.kube.errors import NotFound
 from hcp.kube.resources import ENDPOINTSLICES, SERVICES
 from hcp.kubevirt.loadbalancer import (
@@ -68,16 +69,16 @@ async def _hold(session: Session, service: Object) -> None:
 async def _release(session: Session, service: Object) -> None:
     finalizers = service["metadata"].get("finalizers") or []
     if FINALIZER in finalizers:
-        if (service.get("status") or {}).get("loadBalancer") and not service["metadata"].get("deletionTimestamp"):
+        if at(service, "status.loadBalancer") and not service["metadata"].get("deletionTimestamp"):
             await _patch_guest(session, service, {"status": {"loadBalancer": {"ingress": None}}}, "status")
         body = {"metadata": {"finalizers": [entry for entry in finalizers if entry != FINALIZER]}}
         await _patch_guest(session, service, body)
 
 
 async def _report(session: Session, service: Object, live: Mapping[str, Any]) -> None:
-    ingress = ((live.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    ingress = at(live, "status.loadBalancer.ingress") or []
     wanted_ingress = [{k: v for k, v in entry.items() if k in ("ip", "hostname", "ipMode")} for entry in ingress]
-    known = ((service.get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    known = at(service, "status.loadBalancer.ingress") or []
     if wanted_ingress != known:
         body = {"status": {"loadBalancer": {"ingress": wanted_ingress or None}}}
         await _patch_guest(session, service, body, "status")
@@ -85,16 +86,16 @@ async def _report(session: Session, service: Object, live: Mapping[str, Any]) ->
 
 async def _local_nodes(session: Session, service: Object) -> set[str] | None:
     """With local traffic policy only nodes that run a ready endpoint take traffic."""
-    if (service.get("spec") or {}).get("externalTrafficPolicy") != "Local":
+    if at(service, "spec.externalTrafficPolicy") != "Local":
         return None
     slices = await session.guest_slices()
     metadata = service["metadata"]
     nodes: set[str] = set()
     for item in slices.list(metadata["namespace"]):
-        if (item["metadata"].get("labels") or {}).get("kubernetes.io/service-name") != metadata["name"]:
+        if labels_of(item).get("kubernetes.io/service-name") != metadata["name"]:
             continue
         for endpoint in item.get("endpoints") or []:
-            if endpoint.get("nodeName") and (endpoint.get("conditions") or {}).get("ready") is not False:
+            if endpoint.get("nodeName") and at(endpoint, "conditions.ready") is not False:
                 nodes.add(endpoint["nodeName"])
     return nodes
 

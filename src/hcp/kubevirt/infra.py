@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hcp.api.names import INFRA_CREDENTIALS, KUBECONFIG_KEY
+from hcp.api.paths import at
 from hcp.errors import HcpError
 from hcp.kube import Client, ClientPool, ClusterConfig, found_config
 from hcp.kube.errors import NotFound
@@ -29,7 +30,7 @@ class Infra:
 
 def credentials(platform: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The external infra block of a HostedCluster's ``spec.platform``, if it has one."""
-    found: Mapping[str, Any] | None = ((platform.get("kubevirt") or {}).get("credentials")) or None
+    found: Mapping[str, Any] | None = (at(platform, "kubevirt.credentials")) or None
     return found
 
 

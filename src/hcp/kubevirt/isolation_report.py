@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hcp.api import conditions as c
+from hcp.api.paths import at
 from hcp.kube import Client
 from hcp.kube.errors import Conflict, NotFound
 from hcp.kube.resources import HOSTEDCLUSTERS
@@ -42,7 +43,7 @@ def node_ports(spec: Mapping[str, Any], beside: OnNodes) -> Verdict | None:
 
 async def report(client: Client, cluster: Object, verdicts: Mapping[str, Verdict | None]) -> Result | None:
     """Set the conditions that changed; a verdict of None takes its condition away."""
-    metadata, before = cluster["metadata"], (cluster.get("status") or {}).get("conditions")
+    metadata, before = cluster["metadata"], at(cluster, "status.conditions")
     generation = int(metadata.get("generation") or 0)
     after = [dict(entry) for entry in before or []]
     for kind, verdict in verdicts.items():
@@ -70,7 +71,7 @@ def _said(condition: Mapping[str, Any] | None) -> tuple[Any, ...]:
 
 async def tell_infra(cluster: Object, infra: Infra, verdict: Verdict) -> None:
     """A bad turn is told in the infra namespace too, where its owner looks."""
-    had = get_condition((cluster.get("status") or {}).get("conditions"), c.VALID_KUBEVIRT_NETPOL_RBAC)
+    had = get_condition(at(cluster, "status.conditions"), c.VALID_KUBEVIRT_NETPOL_RBAC)
     if verdict[0] or _said(had) == (str(verdict[0]), *verdict[1:]):
         return
     about = {"name": infra.namespace, "namespace": infra.namespace}

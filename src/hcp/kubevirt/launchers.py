@@ -11,6 +11,8 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hcp.api.paths import annotations_of, at
+
 SELECTOR = "kubevirt.io=virt-launcher"
 LABELS = {"kubevirt.io": "virt-launcher"}
 NETWORK_STATUS = "k8s.v1.cni.cncf.io/network-status"
@@ -26,19 +28,19 @@ def slim(pod: dict[str, Any]) -> dict[str, Any]:
         "apiVersion": "v1",
         "kind": "Pod",
         "metadata": {key: metadata[key] for key in kept if key in metadata} | {"annotations": annotations},
-        "spec": {"nodeName": (pod.get("spec") or {}).get("nodeName")},
+        "spec": {"nodeName": at(pod, "spec.nodeName")},
         "status": {key: status[key] for key in ("phase", "podIPs") if key in status},
     }
 
 
 def launcher(instance: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     """The pod a VM runs in: made for it by KubeVirt, alive, and on the VM's node (in a migration there are two)."""
-    uid, node = instance["metadata"].get("uid"), (instance.get("status") or {}).get("nodeName")
+    uid, node = instance["metadata"].get("uid"), at(instance, "status.nodeName")
     for pod in pods:
         owners = pod["metadata"].get("ownerReferences") or []
         ours = any(owner.get("kind") == "VirtualMachineInstance" and owner.get("uid") == uid for owner in owners)
-        alive = (pod.get("status") or {}).get("phase") not in _ENDED
-        if uid and ours and alive and (pod.get("spec") or {}).get("nodeName") == node:
+        alive = at(pod, "status.phase") not in _ENDED
+        if uid and ours and alive and at(pod, "spec.nodeName") == node:
             return pod
     return None
 
@@ -53,7 +55,7 @@ def addresses(instance: Mapping[str, Any], pod: Mapping[str, Any] | None) -> dic
         name = str(multus.get("networkName") or "")
         texts = _attached(pod, name if "/" in name else f"{instance['metadata'].get('namespace')}/{name}")
     else:
-        texts = [str(entry.get("ip") or "") for entry in (pod.get("status") or {}).get("podIPs") or []]
+        texts = [str(entry.get("ip") or "") for entry in at(pod, "status.podIPs") or []]
     result: dict[str, str] = {}
     for text in texts:
         try:
@@ -67,7 +69,7 @@ def addresses(instance: Mapping[str, Any], pod: Mapping[str, Any] | None) -> dic
 
 def _first_network(instance: Mapping[str, Any]) -> Mapping[str, Any]:
     spec = instance.get("spec") or {}
-    interfaces = ((spec.get("domain") or {}).get("devices") or {}).get("interfaces") or []
+    interfaces = at(spec, "domain.devices.interfaces") or []
     networks = {network.get("name"): network for network in spec.get("networks") or []}
     first: Mapping[str, Any] = networks.get(interfaces[0].get("name"), {}) if interfaces else {}
     return first
@@ -75,7 +77,7 @@ def _first_network(instance: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _attached(pod: Mapping[str, Any], name: str) -> list[str]:
     """The addresses that multus gave this pod on a network."""
-    text = (pod["metadata"].get("annotations") or {}).get(NETWORK_STATUS)
+    text = annotations_of(pod).get(NETWORK_STATUS)
     try:
         entries = json.loads(text or "[]")
     except ValueError:

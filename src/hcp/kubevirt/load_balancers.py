@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+from hcp.api.paths import annotations_of, at
 from hcp.errors import HcpError
 from hcp.kube.errors import Unreachable
 from hcp.kubevirt import balancers, launchers
@@ -51,7 +52,7 @@ class LoadBalancers:
 
     def _service_changed(self, session: Session, old: Object | None, new: Object | None) -> None:
         item = new or old or {}
-        kinds = {((entry or {}).get("spec") or {}).get("type") for entry in (old, new)}
+        kinds = {at(entry, "spec.type") for entry in (old, new)}
         held = any((entry or {}).get("metadata", {}).get("finalizers") for entry in (old, new))
         if "LoadBalancer" in kinds or held:
             metadata = item["metadata"]
@@ -61,7 +62,7 @@ class LoadBalancers:
         metadata = item.get("metadata") or {}
         owner = (metadata.get("labels") or {}).get("kubernetes.io/service-name")
         service = session.services.get(owner, metadata.get("namespace")) if owner else None
-        if service is not None and (service.get("spec") or {}).get("type") == "LoadBalancer":
+        if service is not None and at(service, "spec.type") == "LoadBalancer":
             self.controller.enqueue(f"{session.hosted_namespace}/{metadata['namespace']}/{owner}")
 
     def _follow_infra(self, informer: Informer) -> None:
@@ -79,7 +80,7 @@ class LoadBalancers:
 
     def _wake(self, session: Session) -> None:
         for service in session.services.list():
-            if (service.get("spec") or {}).get("type") == "LoadBalancer":
+            if at(service, "spec.type") == "LoadBalancer":
                 metadata = service["metadata"]
                 self.controller.enqueue(f"{session.hosted_namespace}/{metadata['namespace']}/{metadata['name']}")
 
@@ -113,7 +114,7 @@ def _matters(old: Object, new: Object) -> bool:
             status.get("phase"),
             status.get("nodeName"),
             status.get("podIPs"),
-            (item["metadata"].get("annotations") or {}).get(launchers.NETWORK_STATUS),
+            annotations_of(item).get(launchers.NETWORK_STATUS),
             status.get("loadBalancer"),
             item["metadata"].get("deletionTimestamp"),
             item.get("spec") if item.get("kind") != "VirtualMachineInstance" else None,

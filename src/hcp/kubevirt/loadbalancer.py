@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from hcp.api.names import LABEL_CAPI_CLUSTER_NAME, LABEL_INFRA_ID
+from hcp.api.paths import at
 from hcp.kubevirt import launchers
 
 LABEL_SERVICE = "cluster.x-k8s.io/tenant-service-name"
@@ -34,7 +35,7 @@ def wanted(service: Mapping[str, Any]) -> bool:
     metadata = service["metadata"]
     # Where guest and infra are one cluster, our own Services must not be taken for a guest's.
     alive = not metadata.get("deletionTimestamp") and LABEL_SERVICE not in (metadata.get("labels") or {})
-    return alive and (service.get("spec") or {}).get("type") == "LoadBalancer"
+    return alive and at(service, "spec.type") == "LoadBalancer"
 
 
 def infra_name(service: Mapping[str, Any]) -> str:
@@ -94,7 +95,7 @@ def endpoint_slices(
     local_nodes: set[str] | None = None,
 ) -> list[dict[str, Any]]:
     """The slices of one infra Service; ``local_nodes`` limits them to nodes with an endpoint of their own."""
-    families: Sequence[str] = (infra.get("spec") or {}).get("ipFamilies") or ["IPv4"]
+    families: Sequence[str] = at(infra, "spec.ipFamilies") or ["IPv4"]
     ports = [
         {"name": port["name"], "protocol": port.get("protocol", "TCP"), "port": port["targetPort"]}
         for port in infra_service(service, "", "")["spec"]["ports"]
@@ -120,7 +121,7 @@ def _slice(
         "addresses": [address],
         "conditions": {"ready": ready, "serving": ready, "terminating": bool(metadata.get("deletionTimestamp"))},
     }
-    node = (instance.get("status") or {}).get("nodeName")
+    node = at(instance, "status.nodeName")
     if node:
         endpoint["nodeName"] = node
     return {

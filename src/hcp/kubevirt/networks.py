@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hcp.api.addresses import is_address, is_network
+from hcp.api.paths import at
 from hcp.kube import Client, Resource
 from hcp.kube.errors import ApiError
 from hcp.kube.resources import ENDPOINTSLICES, NETWORK_CONFIGS, NODES, SERVICECIDRS
@@ -106,7 +107,7 @@ async def _listed(client: Client, resource: Resource, ns: str | None = None, lab
 
 def addresses_of_node(node: Mapping[str, Any]) -> list[str]:
     """All addresses of a node, without its names."""
-    entries = (node.get("status") or {}).get("addresses") or []
+    entries = at(node, "status.addresses") or []
     return [entry["address"] for entry in entries if is_address(entry.get("address") or "")]
 
 
@@ -122,7 +123,7 @@ def _pod_networks(nodes: Iterable[Mapping[str, Any]]) -> set[str]:
 
 
 def _service_networks(service_cidrs: Iterable[Mapping[str, Any]]) -> set[str]:
-    return {str(text) for item in service_cidrs for text in (item.get("spec") or {}).get("cidrs") or []}
+    return {str(text) for item in service_cidrs for text in at(item, "spec.cidrs") or []}
 
 
 def _endpoints(item: Mapping[str, Any]) -> Iterable[tuple[str, int]]:
@@ -140,4 +141,4 @@ def _told(item: Object | None) -> Any:
         return addresses_of_node(item), _pod_networks([item])
     if item.get("kind") == NETWORK_CONFIGS.kind:
         return _configured(item)
-    return list(_endpoints(item)), (item.get("spec") or {}).get("cidrs")
+    return list(_endpoints(item)), at(item, "spec.cidrs")

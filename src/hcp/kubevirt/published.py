@@ -22,6 +22,7 @@ from hcp.api.names import (
     LABEL_CONTROL_PLANE_NAMESPACE,
     ROUTE_PORT,
 )
+from hcp.api.paths import at
 from hcp.kube.resources import ROUTES, SERVICES
 from hcp.runtime.context import OperatorContext
 
@@ -91,14 +92,14 @@ def published(
     """One service; None while the cluster has not given it a port or a host. Ports are never the user's own word."""
     kind = str(strategy.get("type") or "Route")
     if kind == "Route":
-        named = {(strategy.get("route") or {}).get("hostname"), ((route or {}).get("spec") or {}).get("host")}
+        named = {at(strategy, "route.hostname"), at(route, "spec.host")}
         return Published(name, kind, tuple(sorted(host for host in named if host)), ROUTE_PORT)
-    ports = ((service or {}).get("spec") or {}).get("ports") or [{}]
+    ports = at(service, "spec.ports") or [{}]
     if kind == "NodePort":
-        host, port = (strategy.get("nodePort") or {}).get("address") or "", int(ports[0].get("nodePort") or 0)
+        host, port = at(strategy, "nodePort.address") or "", int(ports[0].get("nodePort") or 0)
         return Published(name, kind, (host,), port) if host and port else None
     # A load balancer whose addresses are those of nodes; its name is the user's and says nothing.
-    ingress = (((service or {}).get("status") or {}).get("loadBalancer") or {}).get("ingress") or []
+    ingress = at(service, "status.loadBalancer.ingress") or []
     hosts = tuple(entry["ip"] for entry in ingress if entry.get("ip"))
     port = int(ports[0].get("port") or 0)
     return Published(name, kind, hosts, port) if hosts and port else None

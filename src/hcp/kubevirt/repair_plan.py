@@ -14,6 +14,7 @@ from typing import Any
 
 from hcp.api.names import ANNOTATION_RESTARTED
 from hcp.api.noderepair import HELD, MOST_RESTARTS, RECOVERED, REPLACING, RESTARTING
+from hcp.api.paths import at
 from hcp.runtime import durations
 from hcp.runtime.conditions import get_condition, is_true
 
@@ -72,9 +73,9 @@ def held(machine: Object, node: Object | None, paused: bool, check: Object | Non
     for key in SKIP:
         if key in _annotations(machine):
             return f"the machine has the annotation {key}"
-    if ((node or {}).get("spec") or {}).get("unschedulable") and REMEDIATE not in _annotations(machine):
+    if at(node, "spec.unschedulable") and REMEDIATE not in _annotations(machine):
         return "the node is cordoned, somebody works on it: uncordon it to have it repaired"
-    allowed = get_condition(((check or {}).get("status") or {}).get("conditions"), "RemediationAllowed")
+    allowed = get_condition(at(check, "status.conditions"), "RemediationAllowed")
     if allowed is not None and allowed.get("status") == "False":
         return str(allowed.get("message") or "too many machines are unhealthy")
     return ""
@@ -88,11 +89,11 @@ def decide(request: Object, machine: Object, node: Object | None, instance: Obje
     hopeless = _beyond_restart(machine, node)
     if hopeless:
         return _replace(hopeless)
-    if is_true(((node or {}).get("status") or {}).get("conditions"), "Ready"):
+    if is_true(at(node, "status.conditions"), "Ready"):
         return Plan(RECOVERED, "the node is Ready again")
     known = restarts_of(machine)
     last = known[-1] if known and known[-1].request == mine else None
-    uid = str(((instance or {}).get("metadata") or {}).get("uid") or "")
+    uid = str(at(instance, "metadata.uid") or "")
     within = dt.timedelta(seconds=_seconds(policy.get("within"), _DEFAULT_WITHIN))
     counted = [restart for restart in known if now - restart.at < within or restart.request == mine]
     if last is not None and now < last.at + timeout:
@@ -156,7 +157,7 @@ def _annotations(item: Object) -> Mapping[str, str]:
 
 
 def _going(instance: Object | None) -> bool:
-    return bool(((instance or {}).get("metadata") or {}).get("deletionTimestamp"))
+    return bool(at(instance, "metadata.deletionTimestamp"))
 
 
 def _seconds(value: Any, default: float) -> float:

@@ -13,6 +13,7 @@ from typing import Any
 from hcp.api import pause
 from hcp.api.names import ANNOTATION_NODEPOOL, ANNOTATION_RESTARTED
 from hcp.api.noderepair import HELD, RESTARTING
+from hcp.api.paths import annotations_of, at
 from hcp.kube.errors import Conflict, Forbidden, NotFound
 from hcp.kube.resources import HOSTEDCLUSTERS, MACHINEHEALTHCHECKS, MACHINES, NODEPOOLS, NODEREPAIRS, VMIS
 from hcp.kubevirt import repair_plan
@@ -81,7 +82,7 @@ class Repairs:
 
     def _of_cluster(self, cluster: Object) -> Iterable[str]:
         for pool in self._pools.list(cluster["metadata"]["namespace"]):
-            if (pool.get("spec") or {}).get("clusterName") == cluster["metadata"]["name"]:
+            if at(pool, "spec.clusterName") == cluster["metadata"]["name"]:
                 yield from self._of_pool(pool)
 
     async def reconcile(self, key: str) -> Result | None:
@@ -113,13 +114,11 @@ class Repairs:
     ) -> Result | None:
         now = dt.datetime.now(dt.UTC)
         name = machine["metadata"]["name"]
-        node = session.nodes.get(((machine.get("status") or {}).get("nodeRef") or {}).get("name") or name)
+        node = session.nodes.get(at(machine, "status.nodeRef.name") or name)
         instance = session.caches.instances.get(name, session.infra.namespace)
         if instance is not None and not session.owns(instance):
             instance = None
-        paused = any(
-            pause.parse((owner.get("spec") or {}).get("pausedUntil"), now).paused for owner in (pool, session.cluster)
-        )
+        paused = any(pause.parse(at(owner, "spec.pausedUntil"), now).paused for owner in (pool, session.cluster))
         why = repair_plan.held(machine, node, paused, check)
         plan = Plan(HELD, why) if why else repair_plan.decide(request, machine, node, instance, now)
         if plan.phase == RESTARTING:
@@ -172,13 +171,15 @@ class Repairs:
         restarts = repair_plan.restarts_of(machine)
         if pool is None or not restarts or node is None:
             return
-        if is_true((node.get("status") or {}).get("conditions"), "Ready"):
-            at = restarts[-1].at.strftime("%Y-%m-%dT%H:%M:%SZ")
-            self._ctx.events.event(pool, "Normal", "NodeRecovered", f"Node {name} is healthy after its restart at {at}")
+        if is_true(at(node, "status.conditions"), "Ready"):
+            when = restarts[-1].at.strftime("%Y-%m-%dT%H:%M:%SZ")
+            self._ctx.events.event(
+                pool, "Normal", "NodeRecovered", f"Node {name} is healthy after its restart at {when}"
+            )
 
 
 def pool_of(item: Object) -> Iterable[str]:
-    key = (item["metadata"].get("annotations") or {}).get(ANNOTATION_NODEPOOL)
+    key = annotations_of(item).get(ANNOTATION_NODEPOOL)
     return (key,) if key else ()
 
 

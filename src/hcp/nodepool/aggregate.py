@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hcp.api.paths import at
 from hcp.runtime.conditions import condition_of
 
 _BLOCK = 1000
@@ -74,7 +75,7 @@ def cidr_conflicts(machines: Iterable[Mapping[str, Any]], cluster_network: Seque
     result = []
     for machine in machines:
         addresses = []
-        for entry in (machine.get("status") or {}).get("addresses") or []:
+        for entry in at(machine, "status.addresses") or []:
             try:
                 address = ipaddress.ip_address(entry.get("address", ""))
             except ValueError:

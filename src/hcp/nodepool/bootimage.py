@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hcp.api.names import ANNOTATION_BOOT_IMAGE_HASH, LABEL_BOOT_IMAGE_ROLE, LABEL_KUBEVIRT_RHCOS, LABEL_NODEPOOL_UID
+from hcp.api.paths import annotations_of, at
 from hcp.errors import HcpError
 from hcp.ignition.hashes import hash_simple
 from hcp.nodepool.template import root_storage
@@ -24,7 +25,7 @@ class BootImage:
 
 def boot_image(platform: Mapping[str, Any], release_disk: str | None) -> BootImage:
     """The image of a pool: the user's own, or the release's."""
-    own = ((platform.get("rootVolume") or {}).get("diskImage") or {}).get("containerDiskImage")
+    own = at(platform, "rootVolume.diskImage.containerDiskImage")
     if own:
         return BootImage(_registry(own))
     if not release_disk:
@@ -41,7 +42,7 @@ def boot_image(platform: Mapping[str, Any], release_disk: str | None) -> BootIma
 
 def cached(platform: Mapping[str, Any], image: BootImage) -> bool:
     """Whether this pool keeps a cache for this image."""
-    strategy = ((platform.get("rootVolume") or {}).get("cacheStrategy") or {}).get("type")
+    strategy = at(platform, "rootVolume.cacheStrategy.type")
     return strategy == "PVC" and bool(image.digest)
 
 
@@ -93,7 +94,7 @@ def import_state(volume: Mapping[str, Any]) -> ImportState:
         return ImportState(done=True)
     name = volume["metadata"]["name"]
     found = {entry.get("type"): entry for entry in status.get("conditions") or [] if entry.get("status") == "False"}
-    running, reason = found.get("Running") or {}, (found.get("Running") or {}).get("reason") or ""
+    running, reason = found.get("Running") or {}, at(found, "Running.reason") or ""
     if phase == "Failed" or reason == "ImagePullFailed" or "Error" in reason:
         why = running.get("message") or reason or "see its events"
         return ImportState(False, True, f"the boot disk cannot be imported into DataVolume {name}: {why}")
@@ -104,9 +105,7 @@ def import_state(volume: Mapping[str, Any]) -> ImportState:
 
 def choose_cache(volumes: Iterable[Mapping[str, Any]], digest: str, known: str | None) -> tuple[str | None, list[str]]:
     """Which existing cache to use (None: make one), and which ones are out of date."""
-    names = {
-        v["metadata"]["name"]: (v["metadata"].get("annotations") or {}).get(ANNOTATION_BOOT_IMAGE_HASH) for v in volumes
-    }
+    names = {v["metadata"]["name"]: annotations_of(v).get(ANNOTATION_BOOT_IMAGE_HASH) for v in volumes}
     fitting = sorted(name for name, found in names.items() if found == digest)
     chosen = known if known in fitting else (fitting[0] if fitting else None)
     return chosen, sorted(name for name in names if name != chosen)

@@ -18,7 +18,7 @@ from hcp.api.names import (
     LABEL_NODEPOOL_UID,
     control_plane_namespace,
 )
-from hcp.api.paths import annotations_of
+from hcp.api.paths import annotations_of, at
 from hcp.api.spec import is_unmanaged
 from hcp.errors import HcpError
 from hcp.kube import Resource
@@ -197,9 +197,7 @@ async def _delete_caches(tools: Tools, pool: Object, hosted: str) -> None:
 
 
 def _credentials(pool: Object) -> Mapping[str, Any] | None:
-    found: Mapping[str, Any] | None = (((pool.get("status") or {}).get("platform") or {}).get("kubeVirt") or {}).get(
-        "credentials"
-    )
+    found: Mapping[str, Any] | None = (at(pool, "status.platform.kubeVirt") or {}).get("credentials")
     return found
 
 

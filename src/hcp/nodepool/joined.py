@@ -9,6 +9,7 @@ from typing import Any
 
 from hcp.api import conditions as c
 from hcp.api.names import LABEL_NODEPOOL, LABEL_RELEASE_VERSION
+from hcp.api.paths import labels_of
 from hcp.nodepool.aggregate import machines_summary
 from hcp.runtime.conditions import Verdict, condition_of
 
@@ -35,7 +36,7 @@ class Joined:
 
 def judge(pool: str, expected: int, nodes: Sequence[Object]) -> Joined:
     """What there is to say about the nodes of ``pool`` among all nodes; ``expected`` is what its owner counts on."""
-    mine = [node for node in nodes if (node["metadata"].get("labels") or {}).get(LABEL_NODEPOOL) == pool]
+    mine = [node for node in nodes if labels_of(node).get(LABEL_NODEPOOL) == pool]
     ready = sum((condition_of(node, "Ready") or {}).get("status") == "True" for node in mine)
     return Joined(mine, ready, _healthy(mine), _ready(expected, len(mine), ready))
 

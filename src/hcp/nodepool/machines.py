@@ -99,7 +99,7 @@ def machine_deployment(given: DeploymentInput) -> dict[str, Any]:
             "clusterName": given.infra_id,
             "replicas": effective_replicas(spec, given.current_replicas),
             "selector": {"matchLabels": labels},
-            "strategy": _strategy((spec.get("management") or {}).get("replace") or {}),
+            "strategy": _strategy(at(spec, "management.replace") or {}),
             "template": {
                 "metadata": {
                     "labels": dict(labels),

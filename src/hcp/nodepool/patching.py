@@ -6,6 +6,7 @@ import copy
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hcp.api.paths import at
 from hcp.errors import HcpError
 from hcp.nodepool.jsonpatch import apply_patch, parse_patch
 from hcp.nodepool.patch_rules import MACHINE
@@ -64,7 +65,7 @@ def _whole(machine: Mapping[str, Any], made: Mapping[str, Any]) -> None:
     if ROOT_DISK not in claims or not any(same(v, root) for v in after["volumes"]):
         raise refuse(f"{where}.volumes", f"has to keep {ROOT_DISK}, the disk a node starts from")
     for volume in after["volumes"]:
-        if (volume.get("dataVolume") or {}).get("name") not in claims:
+        if at(volume, "dataVolume.name") not in claims:
             raise refuse(
                 f"{where}.volumes", f"has {volume['name']}, which is none of this machine's dataVolumeTemplates"
             )

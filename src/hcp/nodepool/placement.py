@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Any
 
 from hcp.api import defaults
+from hcp.api.paths import at
 from hcp.kube.errors import Forbidden, NotFound
 from hcp.kube.resources import KUBEVIRTS, NODES, STORAGECLASSES
 from hcp.kubevirt.infra import Infra
@@ -23,7 +24,7 @@ async def infra_problem(infra: Infra, block: Mapping[str, Any], nodes: list[Obje
 
     Nodes are asked for unless given. What we may not look at is left out; a cluster that does not answer is an error.
     """
-    wanted = ((block.get("rootVolume") or {}).get("persistent") or {}).get("storageClass")
+    wanted = at(block, "rootVolume.persistent.storageClass")
     if wanted:
         try:
             await infra.client.get(STORAGECLASSES, wanted)
@@ -44,7 +45,7 @@ async def _devices_problem(infra: Infra, block: Mapping[str, Any]) -> str | None
         return None
     permitted: set[str] = set()
     for item in found:
-        devices = ((item.get("spec") or {}).get("configuration") or {}).get("permittedHostDevices") or {}
+        devices = at(item, "spec.configuration.permittedHostDevices") or {}
         for entries in devices.values():
             permitted.update(entry.get("resourceName", "") for entry in entries)
     missing = sorted(str(name) for name in names - permitted)
@@ -61,7 +62,7 @@ async def _size_problem(infra: Infra, block: Mapping[str, Any], nodes: list[Obje
         nodes = await infra.client.list(NODES) if nodes is None else nodes
     except (Forbidden, NotFound):
         return None
-    rooms = [room for node in nodes if (room := (node.get("status") or {}).get("allocatable"))]
+    rooms = [room for node in nodes if (room := at(node, "status.allocatable"))]
     if not rooms:
         return None
     for room in rooms:

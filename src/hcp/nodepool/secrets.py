@@ -19,6 +19,7 @@ from hcp.api.names import (
     LABEL_CAPI_CLUSTER_NAME,
     LABEL_NODEPOOL_SECRET,
 )
+from hcp.api.paths import annotations_of, at
 from hcp.ignition.tokens import Tokens, parse_stamp, stamp
 
 TOKEN_PREFIX = "token-"
@@ -67,7 +68,7 @@ def token_secret(
     }
     annotations = {
         ANNOTATION_IGNITION_CONFIG: "true",
-        ANNOTATION_UPGRADE_TYPE: ((node_pool.get("spec") or {}).get("management") or {}).get("upgradeType", "Replace"),
+        ANNOTATION_UPGRADE_TYPE: (at(node_pool, "spec.management") or {}).get("upgradeType", "Replace"),
         ANNOTATION_NODEPOOL: f"{metadata['namespace']}/{metadata['name']}",
         ANNOTATION_TOKEN_GENERATED: stamp(tokens.made),
     }
@@ -101,7 +102,7 @@ def read_tokens(secret: Mapping[str, Any] | None) -> Tokens | None:
 
 def expiry(secret: Mapping[str, Any]) -> dt.datetime | None:
     """When a token secret's tokens end; None while they are current."""
-    return parse_stamp((secret["metadata"].get("annotations") or {}).get(ANNOTATION_IGNITION_TOKEN_EXPIRY, ""))
+    return parse_stamp(annotations_of(secret).get(ANNOTATION_IGNITION_TOKEN_EXPIRY, ""))
 
 
 def belongs(secret: Mapping[str, Any], key: str) -> bool:

@@ -21,6 +21,7 @@ from hcp.api.names import (
     LABEL_KUBEVIRT_RHCOS,
     LABEL_NODEPOOL_NAME,
 )
+from hcp.api.paths import at
 from hcp.errors import HcpError
 from hcp.ignition.hashes import hash_simple, limited_name
 from hcp.nodepool.patching import ROOT_DISK, patched
@@ -139,7 +140,7 @@ def _data_volume_template(given: TemplateInput) -> dict[str, Any]:
 
 def root_storage(platform: Mapping[str, Any]) -> dict[str, Any]:
     """The storage request of the root disk, also used for the boot image cache."""
-    persistent = (platform.get("rootVolume") or {}).get("persistent") or {}
+    persistent = at(platform, "rootVolume.persistent") or {}
     storage: dict[str, Any] = {
         "resources": {"requests": {"storage": str(persistent.get("size") or defaults.ROOT_SIZE)}}
     }

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hcp.api import conditions as c
+from hcp.api.paths import at
 from hcp.nodepool.machines import smallest_size
 from hcp.runtime.conditions import Verdict
 
@@ -29,7 +30,7 @@ def autoscaling(spec: Mapping[str, Any]) -> Verdict:
 def unmanaged(spec: Mapping[str, Any]) -> Verdict:
     """As `fields`, for machines of the user's own: what would make, mend or end one is not ours to do."""
     named = [name for name in ("autoScaling", "nodeDrainTimeout", "nodeVolumeDetachTimeout") if _asks(spec.get(name))]
-    named += ["management.autoRepair"] if (spec.get("management") or {}).get("autoRepair") else []
+    named += ["management.autoRepair"] if at(spec, "management.autoRepair") else []
     named = [f"{', '.join(named)} ({_NOT_OURS})"] if named else []
     return _verdict([*named, *_everywhere(spec)])
 
@@ -41,7 +42,7 @@ def _asks(value: Any) -> bool:
 
 def update_management(spec: Mapping[str, Any]) -> Verdict:
     """Machines of the user's own are not upgraded from here, whatever the type; the pool's document is."""
-    kind = (spec.get("management") or {}).get("upgradeType") or "Replace"
+    kind = at(spec, "management.upgradeType") or "Replace"
     return (
         True,
         c.FIELDS_NOT_HONOURED,
@@ -57,7 +58,7 @@ def tuning(config_maps: Mapping[str, Mapping[str, Any] | None]) -> Verdict:
     for name, item in config_maps.items():
         if item is None:
             return False, c.VALIDATION_FAILED, f"ConfigMap {name!r} named in spec.tuningConfig does not exist"
-        if not (item.get("data") or {}).get("tuning"):
+        if not at(item, "data.tuning"):
             return False, c.VALIDATION_FAILED, f"ConfigMap {name!r} has no key 'tuning'"
     return True, c.FIELDS_NOT_HONOURED, f"The ConfigMaps are there, but change nothing: {_TUNING}"
 

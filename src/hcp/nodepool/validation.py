@@ -9,6 +9,7 @@ from typing import Any
 from hcp.api import defaults
 from hcp.api.names import PLATFORM_KUBEVIRT, PLATFORM_NONE
 from hcp.api.nodepool import MAX_REPLICAS
+from hcp.api.paths import at
 from hcp.kube import bounded_json
 from hcp.runtime import durations, quantity
 
@@ -73,7 +74,7 @@ def scaling_problem(spec: Mapping[str, Any]) -> str | None:
 
 def foreign_platform(spec: Mapping[str, Any], cluster_spec: Mapping[str, Any]) -> str | None:
     """Why a pool cannot be of its cluster: machines of one platform are not made, or let in, in another's cluster."""
-    mine, its = ((found.get("platform") or {}).get("type") for found in (spec, cluster_spec))
+    mine, its = (at(found, "platform.type") for found in (spec, cluster_spec))
     if mine == its:
         return None
     return f"the node pool is of platform {mine}, its hosted cluster of platform {its}; make a pool of platform {its}"
@@ -116,7 +117,7 @@ def platform_problem(spec: Mapping[str, Any]) -> str | None:
 
 def arch_problem(spec: Mapping[str, Any], payload_arch: str) -> str | None:
     """Why the pool's architecture does not fit the platform or the hosted cluster's release."""
-    arch, platform = spec.get("arch") or "amd64", (spec.get("platform") or {}).get("type") or PLATFORM_KUBEVIRT
+    arch, platform = spec.get("arch") or "amd64", at(spec, "platform.type") or PLATFORM_KUBEVIRT
     if arch not in _ARCHES.get(platform, {arch}):
         return f"machines of platform {platform} cannot have architecture {arch!r}"
     if payload_arch and payload_arch not in ("Multi", arch.upper()):
@@ -127,7 +128,7 @@ def arch_problem(spec: Mapping[str, Any], payload_arch: str) -> str | None:
 def _amount_problem(kubevirt: Mapping[str, Any]) -> str | None:
     compute, root = kubevirt.get("compute") or {}, kubevirt.get("rootVolume") or {}
     memory = quantity.parse(compute.get("memory") or defaults.MEMORY)
-    size = quantity.parse((root.get("persistent") or {}).get("size") or defaults.ROOT_SIZE)
+    size = quantity.parse(at(root, "persistent.size") or defaults.ROOT_SIZE)
     if memory is None or not _MIN_MEMORY <= memory <= _MAX_AMOUNT:
         return f"compute.memory {compute.get('memory')!r} is not a quantity a node can live with; write it like 8Gi"
     if size is None or not 0 < size <= _MAX_AMOUNT:

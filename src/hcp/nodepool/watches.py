@@ -8,6 +8,7 @@ from typing import Any
 from hcp.api.names import ANNOTATION_NODEPOOL, CONFIG_NAMESPACE, LABEL_CONTROL_PLANE_NAMESPACE
 from hcp.api.names import LABEL_IGNITION_SERVER as DOCUMENT_LABEL
 from hcp.api.names import LABEL_NODEPOOL_SECRET as SECRET_LABEL
+from hcp.api.paths import annotations_of, at
 from hcp.ignition.certs import CA_SECRET, SERVING_SECRET
 from hcp.kube import Resource
 from hcp.kube.resources import (
@@ -123,7 +124,7 @@ class Watches:
     def _pools_of_cluster(self, cluster: Object) -> Iterable[str]:
         metadata = cluster["metadata"]
         for pool in self.pools.list(metadata["namespace"]):
-            if (pool.get("spec") or {}).get("clusterName") == metadata["name"]:
+            if at(pool, "spec.clusterName") == metadata["name"]:
                 yield f"{metadata['namespace']}/{pool['metadata']['name']}"
 
     def _pools_of_namespace(self, namespace: Object) -> Iterable[str]:
@@ -165,5 +166,5 @@ async def _read(informer: Informer, name: str, namespace: str) -> Object | None:
 
 
 def _pool_key(item: Object) -> Iterable[str]:
-    key = (item["metadata"].get("annotations") or {}).get(ANNOTATION_NODEPOOL)
+    key = annotations_of(item).get(ANNOTATION_NODEPOOL)
     return (key,) if key else ()

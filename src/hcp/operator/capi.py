@@ -12,6 +12,7 @@ from contextlib import aclosing
 from typing import Any
 
 from hcp.api import names
+from hcp.api.paths import annotations_of, at, labels_of
 from hcp.controlplane.meta import digest
 from hcp.kube import Client
 from hcp.kube.follow import follow
@@ -146,7 +147,7 @@ async def ensure_definitions(client: Client, support: Support) -> bool:
 async def _established(client: Client, name: str) -> None:
     async with aclosing(follow(client, CRDS, name)) as states:
         async for crd in states:
-            if crd is not None and is_true((crd.get("status") or {}).get("conditions"), "Established"):
+            if crd is not None and is_true(at(crd, "status.conditions"), "Established"):
                 return
 
 
@@ -154,9 +155,9 @@ def _stale(live: Object | None, wanted: Object) -> bool:
     """Whether a definition has to be written. They are huge, so their hash is compared instead of their content."""
     if live is None:
         return True
-    have = (live["metadata"].get("annotations") or {}).get(DEFINITION_HASH)
+    have = annotations_of(live).get(DEFINITION_HASH)
     return _ours(live) and have != wanted["metadata"]["annotations"][DEFINITION_HASH]
 
 
 def _ours(crd: Object) -> bool:
-    return (crd["metadata"].get("labels") or {}).get(names.LABEL_MANAGED_BY) == names.MANAGED_BY
+    return labels_of(crd).get(names.LABEL_MANAGED_BY) == names.MANAGED_BY

@@ -7,6 +7,7 @@ import socket
 from collections.abc import Sequence
 
 from hcp.api import names
+from hcp.api.paths import annotations_of, at
 from hcp.kube import Client, Resource
 from hcp.kube import resources as r
 from hcp.kube.errors import Forbidden, NotFound
@@ -50,11 +51,7 @@ async def storage(client: Client) -> Finding:
         classes = await client.list(r.STORAGECLASSES)
     except Forbidden as error:
         return unknown(check, "not allowed to look at StorageClasses", error.hint or "")
-    default = [
-        one["metadata"]["name"]
-        for one in classes
-        if (one["metadata"].get("annotations") or {}).get(DEFAULT_CLASS) == "true"
-    ]
+    default = [one["metadata"]["name"] for one in classes if annotations_of(one).get(DEFAULT_CLASS) == "true"]
     hint = "mark one as default, or give --etcd-storage-class and --root-volume-storage-class"
     if not default:
         return fail(check, "there is none" if not classes else f"none of {len(classes)} classes is the default", hint)
@@ -70,7 +67,7 @@ async def load_balancer(client: Client) -> Finding:
         services = [one for one in await client.list(r.SERVICES) if one["spec"].get("type") == "LoadBalancer"]
     except Forbidden as error:
         return unknown(check, "not allowed to look at Services", error.hint or "")
-    served = [one for one in services if ((one.get("status") or {}).get("loadBalancer") or {}).get("ingress")]
+    served = [one for one in services if at(one, "status.loadBalancer.ingress")]
     if served:
         return ok(check, f"{len(served)} of {len(services)} Services have one")
     hint = "install MetalLB or a cloud provider, or publish the API by Route or NodePort"
@@ -86,7 +83,7 @@ async def apps_domain(client: Client) -> str:
         config = await client.get(r.INGRESS_CONFIGS, "cluster")
     except (NotFound, Forbidden):
         return ""
-    return str((config.get("spec") or {}).get("domain") or "")
+    return str(at(config, "spec.domain") or "")
 
 
 async def routes(client: Client) -> Finding:
@@ -101,7 +98,7 @@ async def routes(client: Client) -> Finding:
         found = await client.get(INGRESS_CONTROLLERS, "default", "openshift-ingress-operator")
     except (NotFound, Forbidden):
         return warn(check, f"{where}; the wildcard policy cannot be read", "it has to be WildcardsAllowed")
-    policy = ((found.get("spec") or {}).get("routeAdmission") or {}).get("wildcardPolicy") or "WildcardsDisallowed"
+    policy = at(found, "spec.routeAdmission.wildcardPolicy") or "WildcardsDisallowed"
     if policy != "WildcardsAllowed":
         return fail(
             check,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from hcp.api.paths import at
 from hcp.kube import Client
 from hcp.kube import resources as r
 from hcp.kube.errors import ApiError, Forbidden, NotFound
@@ -35,7 +36,7 @@ async def kubevirt_version(client: Client) -> str:
 
 
 def _phase(objects: list[dict[str, Any]]) -> str:
-    return str(next(((one.get("status") or {}).get("phase") for one in objects), "") or "")
+    return str(next((at(one, "status.phase") for one in objects), "") or "")
 
 
 async def kubevirt(client: Client) -> Finding:
@@ -75,11 +76,7 @@ async def acceleration(client: Client) -> Finding:
         nodes = await client.list(r.NODES)
     except Forbidden as error:
         return unknown(check, "not allowed to look at nodes", error.hint or "")
-    able = [
-        one["metadata"]["name"]
-        for one in nodes
-        if str(((one.get("status") or {}).get("allocatable") or {}).get(KVM, "0")) != "0"
-    ]
+    able = [one["metadata"]["name"] for one in nodes if str((at(one, "status.allocatable") or {}).get(KVM, "0")) != "0"]
     if able:
         return ok(check, f"KVM on {len(able)} of {len(nodes)} nodes")
     try:
@@ -87,7 +84,7 @@ async def acceleration(client: Client) -> Finding:
     except (Forbidden, NotFound):
         configured = []
     for one in configured:
-        developer = ((one.get("spec") or {}).get("configuration") or {}).get("developerConfiguration") or {}
+        developer = at(one, "spec.configuration.developerConfiguration") or {}
         if developer.get("useEmulation"):
             return warn(
                 check, "virtual machines are emulated in software", "fine for trying out, slow for anything else"

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hcp.api.paths import at
 from hcp.router import hosts
 from hcp.router.claims import (
     ADMITTED,
@@ -85,7 +86,7 @@ def wanted_host(route: Route, domain: str) -> str:
 
 def termination(route: Route) -> str:
     """passthrough, edge, reencrypt, or empty for plain HTTP."""
-    return str(((route.get("spec") or {}).get("tls") or {}).get("termination") or "")
+    return str(at(route, "spec.tls.termination") or "")
 
 
 def _problem(route: Route, host: str, domain: str) -> tuple[str, str] | None:
@@ -116,7 +117,7 @@ def _first_look(route: Route, domain: str) -> Decision:
     key = key_of(route)
     try:
         host = wanted_host(route, domain)
-        wildcard = (route.get("spec") or {}).get("wildcardPolicy") == "Subdomain"
+        wildcard = at(route, "spec.wildcardPolicy") == "Subdomain"
         asked = Decision(key, host, True, wildcard=wildcard)
         problem = _problem(route, host, domain)
     except (TypeError, ValueError, AttributeError, KeyError) as error:
@@ -190,7 +191,7 @@ def status_of(route: Route, decision: Decision, now: str, canonical: str) -> lis
 
     Its time moves only on change, and a change of the host is one: it says since when the Route holds that host.
     """
-    old = list((route.get("status") or {}).get("ingress") or [])
+    old = list(at(route, "status.ingress") or [])
     mine = own_entry(route)
     condition: dict[str, Any] = {"type": ADMITTED, "status": "True" if decision.admitted else "False"}
     if decision.reason:

@@ -6,6 +6,8 @@ import ipaddress
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from hcp.api.paths import at
+
 Object = Mapping[str, Any]
 # Addresses of one Route when several targets share it by weight.
 SHARES = 64
@@ -26,7 +28,7 @@ def _port_names(service: Object | None, wanted: Any) -> set[str] | None:
     """Names of the Service ports that `targetPort` means; None when the Service says nothing about it."""
     if service is None:
         return None
-    ports = (service.get("spec") or {}).get("ports") or []
+    ports = at(service, "spec.ports") or []
     if wanted in (None, ""):
         return {ports[0].get("name") or ""} if ports else None
     found = {
@@ -60,7 +62,7 @@ def endpoints(service: Object | None, slices: Iterable[Object], target_port: Any
             continue
         for port in _slice_ports(one, names, target_port):
             for endpoint in one.get("endpoints") or []:
-                if (endpoint.get("conditions") or {}).get("ready") is False:
+                if at(endpoint, "conditions.ready") is False:
                     continue
                 addresses = endpoint.get("addresses") or []
                 found.update(f"{address}@{port}" for address in addresses if _is_address(address))
@@ -75,7 +77,7 @@ def of_route(
     """The addresses of a Route; an address appears more often the larger its target's weight is."""
     namespace = route["metadata"].get("namespace", "")
     spec = route.get("spec") or {}
-    port = (spec.get("port") or {}).get("targetPort")
+    port = at(spec, "port.targetPort")
     groups: list[tuple[int, list[str]]] = []
     for target in [spec.get("to") or {}, *(spec.get("alternateBackends") or [])]:
         name, weight = target.get("name"), target.get("weight")

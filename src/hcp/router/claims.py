@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hcp.api.paths import at
+
 Route = Mapping[str, Any]
 ROUTER_NAME = "default"
 ADMITTED = "Admitted"
@@ -38,7 +40,7 @@ def wildcard_of(host: str) -> str:
 
 def own_entry(route: Route) -> dict[str, Any]:
     """What this router wrote into the status."""
-    entries = (route.get("status") or {}).get("ingress") or []
+    entries = at(route, "status.ingress") or []
     return next((dict(one) for one in entries if one.get("routerName") == ROUTER_NAME), {})
 
 

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from hcp.api.paths import at, labels_of
 from hcp.errors import HcpError
 from hcp.kube import Client
 from hcp.kube import resources as r
@@ -39,7 +40,7 @@ Object = dict[str, Any]
 
 
 def _by_service(one: Object) -> Iterable[str]:
-    name = (one["metadata"].get("labels") or {}).get(SERVICE_LABEL)
+    name = labels_of(one).get(SERVICE_LABEL)
     return (f"{one['metadata'].get('namespace', '')}/{name}",) if name else ()
 
 
@@ -73,7 +74,7 @@ class Router:
         if self._domain:
             return self._domain
         config = self._ingress.get("cluster") or {}
-        return str((config.get("spec") or {}).get("domain") or "")
+        return str(at(config, "spec.domain") or "")
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -196,12 +197,12 @@ class Router:
     async def _write(self, route: Object, decision: admission.Decision, canonical: str) -> None:
         namespace, name = route["metadata"].get("namespace"), route["metadata"]["name"]
         try:
-            if decision.admitted and not (route.get("spec") or {}).get("host"):
+            if decision.admitted and not at(route, "spec.host"):
                 body = {"spec": {"host": decision.host}, "metadata": {"annotations": {GENERATED: "true"}}}
                 route = await self._client.patch(r.ROUTES, name, namespace, body, manager=MANAGER)
                 self._routes.observe(route)
             wanted = admission.status_of(route, decision, self._since(route, decision), canonical)
-            if wanted != ((route.get("status") or {}).get("ingress") or []):
+            if wanted != (at(route, "status.ingress") or []):
                 body = {"status": {"ingress": wanted}}
                 route = await self._client.patch(r.ROUTES, name, namespace, body, subresource="status", manager=MANAGER)
                 self._routes.observe(route)

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from hcp.api.paths import at
 from hcp.router.admission import Decision, termination
 
 TLS_COUNT = "tls-count"
@@ -82,7 +83,7 @@ def build(
         found = addresses.get(decision.key, [])
         if termination(route) == "passthrough":
             maps.add_tls(decision.key, decision.name, found)
-            if (spec.get("tls") or {}).get("insecureEdgeTerminationPolicy") == "Redirect":
+            if at(spec, "tls.insecureEdgeTerminationPolicy") == "Redirect":
                 maps.add_redirect(decision.key, decision.name)
         else:
             maps.add_http(decision.key, decision.name, str(spec.get("path") or ""), found)

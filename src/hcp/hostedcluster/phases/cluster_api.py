@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
+from hcp.api.paths import at
 from hcp.controlplane import capi
 from hcp.hostedcluster.scope import Scope
 from hcp.kube.resources import KUBEVIRTCLUSTERS
@@ -14,12 +15,12 @@ async def run(scope: Scope) -> None:
     if platform.get("type") != "KubeVirt":
         return
     await asyncio.gather(*(scope.cache.apply(o) for o in capi.bindings(scope.params)))
-    credentials = bool((platform.get("kubevirt") or {}).get("credentials"))
+    credentials = bool(at(platform, "kubevirt.credentials"))
     live, _ = await asyncio.gather(
         scope.cache.apply(capi.kubevirt_cluster(scope.params, credentials=credentials)),
         scope.cache.apply(capi.cluster(scope.params)),
     )
-    if (live.get("status") or {}).get("ready") is not True:
+    if at(live, "status.ready") is not True:
         made = await scope.ctx.client.patch(
             KUBEVIRTCLUSTERS,
             scope.params.infra_id,

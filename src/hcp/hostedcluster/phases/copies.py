@@ -8,6 +8,7 @@ from typing import Any
 
 from hcp.api import conditions as c
 from hcp.api import names
+from hcp.api.paths import at
 from hcp.controlplane import copies
 from hcp.errors import HcpError, sentence
 from hcp.hostedcluster import given
@@ -27,20 +28,20 @@ async def run(scope: Scope) -> Learned:
         wanted.append(copies.pull_secret(p, pull_secret))
     except MissingInput as exc:
         problems.append(sentence(exc))
-    if name := (spec.get("sshKey") or {}).get("name"):
+    if name := at(spec, "sshKey.name"):
         try:
             key = await given.secret(scope, name, names.SSH_KEY_KEY)
             wanted.append(copies.copied_secret(p, key, "ssh-key", "Opaque"))
         except MissingInput as exc:
             problems.append(sentence(exc))
-    if name := (spec.get("additionalTrustBundle") or {}).get("name"):
+    if name := at(spec, "additionalTrustBundle.name"):
         found = await scope.cache.user_object(CONFIGMAPS, name, p.cluster_namespace)
         bundle = ((found or {}).get("data") or {}).get(names.CA_BUNDLE_KEY)
         if bundle:
             wanted.append(copies.user_ca_bundle(p, bundle))
         else:
             problems.append(f"The ConfigMap {p.cluster_namespace}/{name} with key {names.CA_BUNDLE_KEY} does not exist")
-    credentials = ((spec.get("platform") or {}).get("kubevirt") or {}).get("credentials") or {}
+    credentials = at(spec, "platform.kubevirt.credentials") or {}
     if ref := credentials.get("infraKubeConfigSecret"):
         copied, seen = await _credentials(scope, ref, str(credentials.get("infraNamespace") or p.namespace))
         wanted += copied

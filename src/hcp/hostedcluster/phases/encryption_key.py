@@ -7,6 +7,7 @@ import binascii
 import secrets as random
 
 from hcp.api import names
+from hcp.api.paths import at
 from hcp.controlplane import apiserver, apiserver_config, encryption
 from hcp.errors import HcpError
 from hcp.hostedcluster import defaults, given
@@ -21,13 +22,13 @@ KEY_BYTES = 32
 async def run(scope: Scope) -> Learned:
     """Give the API servers the keys they need now."""
     aescbc = (scope.spec.get("secretEncryption") or {}).get("aescbc") or {}
-    name = (aescbc.get("activeKey") or {}).get("name") or defaults.encryption_key_name(scope.params.name)
+    name = at(aescbc, "activeKey.name") or defaults.encryption_key_name(scope.params.name)
     active = await _active(scope, name)
-    backup = (aescbc.get("backupKey") or {}).get("name")
+    backup = at(aescbc, "backupKey.name")
     others = [await _key(scope, backup)] if backup else []
     live = scope.cache.get(SECRETS, apiserver_config.ENCRYPTION, scope.namespace)
     deployment = scope.cache.get(DEPLOYMENTS, apiserver.COMPONENT, scope.namespace)
-    generation = int(((deployment or {}).get("metadata") or {}).get("generation") or 0)
+    generation = int(at(deployment, "metadata.generation") or 0)
     since = encryption.changed_at(live)
     have = encryption.keys_of(live)
     step = encryption.next_step(

@@ -6,6 +6,7 @@ from typing import Any
 
 from hcp.api import conditions as c
 from hcp.api.names import IGNITION_NODE_PORT, IGNITION_SERVER
+from hcp.api.paths import annotations_of, at
 from hcp.hostedcluster.scope import Learned, Scope
 from hcp.kube.resources import DEPLOYMENTS, NODEPOOLS, NODES, ROUTES, SECRETS, SERVICES, STATEFULSETS, STORAGECLASSES
 from hcp.runtime.conditions import get_condition, is_false
@@ -41,7 +42,7 @@ def _not_migratable(scope: Scope) -> tuple[str, ...]:
             pool["metadata"]["name"]
             for pool in pools
             if pool["spec"].get("clusterName") == scope.params.name
-            and is_false((pool.get("status") or {}).get("conditions"), c.KUBEVIRT_LIVE_MIGRATABLE)
+            and is_false(at(pool, "status.conditions"), c.KUBEVIRT_LIVE_MIGRATABLE)
         )
     )
 
@@ -55,7 +56,7 @@ def _storage_problem(scope: Scope) -> str:
     if wanted:
         known = {s["metadata"]["name"] for s in classes}
         return "" if wanted in known else f"StorageClass {wanted} does not exist on the management cluster"
-    if any((s["metadata"].get("annotations") or {}).get(DEFAULT_CLASS) == "true" for s in classes):
+    if any(annotations_of(s).get(DEFAULT_CLASS) == "true" for s in classes):
         return ""
     return (
         "the management cluster has no default StorageClass for the volume of etcd; "
@@ -82,7 +83,7 @@ def _schedulable(node: dict[str, Any]) -> bool:
         t.get("effect") in ("NoSchedule", "NoExecute") and not str(t.get("key", "")).startswith("hypershift.")
         for t in spec.get("taints") or []
     )
-    ready = get_condition((node.get("status") or {}).get("conditions"), "Ready")
+    ready = get_condition(at(node, "status.conditions"), "Ready")
     return not spec.get("unschedulable") and not blocked and (ready is None or ready.get("status") == "True")
 
 
@@ -96,10 +97,10 @@ def _ignition(scope: Scope) -> dict[str, Any]:
     ns = scope.ctx.namespace
     route = scope.ctx.informers.get(ROUTES, ns=ns).get(IGNITION_SERVER, ns)
     publishing = scope.params.published("Ignition")
-    host = publishing.hostname or ((route or {}).get("spec") or {}).get("host") or ""
+    host = publishing.hostname or at(route, "spec.host") or ""
     if publishing.type == "NodePort":
         service = scope.ctx.informers.get(SERVICES, ns=ns).get(IGNITION_NODE_PORT, ns)
-        ports = ((service or {}).get("spec") or {}).get("ports") or [{}]
+        ports = at(service, "spec.ports") or [{}]
         address = f"[{publishing.address}]" if ":" in publishing.address else publishing.address
         host = f"{address}:{node_port}" if (node_port := ports[0].get("nodePort")) else ""
     server = scope.ctx.informers.get(DEPLOYMENTS, ns=ns).get(IGNITION_SERVER, ns)
