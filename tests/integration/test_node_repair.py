@@ -22,7 +22,7 @@ from tests.support.security.managers import COMPONENTS, Managers
 
 from hcp import payload
 from hcp.api import generate, names
-from hcp.api.names import ANNOTATION_IGNITION_REACHED, LABEL_IGNITION_SERVER
+from hcp.api.names import LABEL_IGNITION_SERVER, MARK_IGNITION_REACHED
 from hcp.controlplane import capi
 from hcp.hostedcluster.translate import params
 from hcp.kube import Client, load_config
@@ -128,7 +128,7 @@ async def test_a_sick_node_is_restarted_then_replaced(admin: Client) -> None:
     name = await eventually(machine_made, seconds=120)
     first = await boot(admin, name)
     for document in await admin.list(k.SECRETS, names.OPERATOR_NAMESPACE, labels=LABEL_IGNITION_SERVER):
-        body = {"metadata": {"annotations": {ANNOTATION_IGNITION_REACHED: "True"}}}
+        body = {"metadata": {"annotations": {MARK_IGNITION_REACHED: "True"}}}
         await admin.patch(k.SECRETS, document["metadata"]["name"], names.OPERATOR_NAMESPACE, body)
 
     async def watched() -> bool:

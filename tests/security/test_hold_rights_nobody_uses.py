@@ -27,7 +27,7 @@ from tests.support.security.managers import USER
 
 from hcp import payload
 from hcp.api import names
-from hcp.api.names import ANNOTATION_IGNITION_REACHED, LABEL_IGNITION_SERVER
+from hcp.api.names import LABEL_IGNITION_SERVER, MARK_IGNITION_REACHED
 from hcp.controlplane.meta import LABEL_COMPONENT
 from hcp.install import rights
 from hcp.kube import Client, load_config
@@ -233,7 +233,7 @@ def test_a_star_is_no_list_of_rights(rules: list[Object]) -> None:
 async def _reached(client: Client) -> None:
     """What the bootstrap server notes when a machine has fetched its document."""
     for one in await client.list(k.SECRETS, names.OPERATOR_NAMESPACE, labels=LABEL_IGNITION_SERVER):
-        body = {"metadata": {"annotations": {ANNOTATION_IGNITION_REACHED: "True"}}}
+        body = {"metadata": {"annotations": {MARK_IGNITION_REACHED: "True"}}}
         await client.patch(k.SECRETS, one["metadata"]["name"], names.OPERATOR_NAMESPACE, body)
 
 

@@ -53,9 +53,9 @@ ANNOTATION_CLUSTER_UID = f"{GROUP}/cluster-uid"
 ANNOTATION_NODEPOOL = f"{GROUP}/nodePool"
 # Which configuration (a hash of it) the machines of a NodePool have.
 ANNOTATION_CURRENT_CONFIG_VERSION = f"{GROUP}/nodePoolCurrentConfigVersion"
-ANNOTATION_CURRENT_CONFIG = f"{GROUP}/nodePoolCurrentConfig"
-ANNOTATION_CURRENT_TEMPLATE = f"{GROUP}/nodePoolPlatformMachineTemplate"
-ANNOTATION_TARGET_CONFIG_VERSION = f"{GROUP}/nodePoolTargetConfigVersion"
+MARK_CURRENT_CONFIG = f"{GROUP}/nodePoolCurrentConfig"
+MARK_CURRENT_TEMPLATE = f"{GROUP}/nodePoolPlatformMachineTemplate"
+MARK_TARGET_CONFIG_VERSION = f"{GROUP}/nodePoolTargetConfigVersion"
 ANNOTATION_CLEANUP_CLOUD = f"{GROUP}/cleanup-cloud-resources"
 ANNOTATION_DESTROY_GRACE = f"{GROUP}/destroy-grace-period"
 # On a HostedCluster or NodePool that is being deleted: do not wait any longer for an infra cluster nobody can ask.
@@ -136,14 +136,14 @@ PLATFORM_NONE = "None"
 LABEL_RELEASE_VERSION = f"{GROUP}/release-version"
 
 # On a Node: which labels and taints its pool gave it.
-ANNOTATION_LABELS_SYNCED = f"{GROUP}/labelsSynced"
+MARK_LABELS_SYNCED = f"{GROUP}/labelsSynced"
 
-# On what node pools make: Secrets of their machines, node documents, caches of boot disks.
-ANNOTATION_BOOT_IMAGE_HASH = f"{GROUP}/kubevirt-boot-image-hash"
-ANNOTATION_IGNITION_CONFIG = f"{GROUP}/ignition-config"
-ANNOTATION_IGNITION_REACHED = f"{GROUP}/ignition-reached"
-ANNOTATION_TOKEN_GENERATED = f"{GROUP}/last-token-generation-time"
-ANNOTATION_UPGRADE_TYPE = f"{GROUP}/node-pool-upgrade-type"
+# Annotations that are nobody's to set: marks on what node pools make (Secrets, node documents, caches of boot disks).
+MARK_BOOT_IMAGE_HASH = f"{GROUP}/kubevirt-boot-image-hash"
+MARK_IGNITION_CONFIG = f"{GROUP}/ignition-config"
+MARK_IGNITION_REACHED = f"{GROUP}/ignition-reached"
+MARK_TOKEN_GENERATED = f"{GROUP}/last-token-generation-time"
+MARK_UPGRADE_TYPE = f"{GROUP}/node-pool-upgrade-type"
 LABEL_BOOT_IMAGE_ROLE = f"{GROUP}/kubevirt-boot-image-role"
 LABEL_DOCUMENT_OF = f"{GROUP}/control-plane-namespace"
 LABEL_IGNITION_SERVER = f"{GROUP}/ignition-server"

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hcp.api.names import ANNOTATION_LABELS_SYNCED, LABEL_NODEPOOL
+from hcp.api.names import LABEL_NODEPOOL, MARK_LABELS_SYNCED
 
 WORKER_ROLE = "node-role.kubernetes.io/worker"
 # What we put on the node last time, so that labels and taints taken off the pool are taken off the node.
@@ -41,8 +41,8 @@ def node_patch(
     record = json.dumps({"labels": sorted(labels), "taints": wanted_taints}, sort_keys=True)
     if changed:
         patch.setdefault("metadata", {})["labels"] = changed
-    if (metadata.get("annotations") or {}).get(ANNOTATION_LABELS_SYNCED) != record:
-        patch.setdefault("metadata", {})["annotations"] = {ANNOTATION_LABELS_SYNCED: record}
+    if (metadata.get("annotations") or {}).get(MARK_LABELS_SYNCED) != record:
+        patch.setdefault("metadata", {})["annotations"] = {MARK_LABELS_SYNCED: record}
     all_taints = _taints(spec.get("taints") or [], before["taints"], wanted_taints)
     if all_taints != [dict(taint) for taint in spec.get("taints") or []]:
         patch.setdefault("spec", {})["taints"] = all_taints
@@ -53,7 +53,7 @@ def node_patch(
 
 def _synced(metadata: Mapping[str, Any]) -> dict[str, Any]:
     try:
-        known = json.loads((metadata.get("annotations") or {}).get(ANNOTATION_LABELS_SYNCED, ""))
+        known = json.loads((metadata.get("annotations") or {}).get(MARK_LABELS_SYNCED, ""))
     except json.JSONDecodeError:
         known = None
     if not isinstance(known, dict):

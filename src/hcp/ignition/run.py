@@ -13,7 +13,7 @@ from typing import Any
 
 from aiohttp import web
 
-from hcp.api.names import ANNOTATION_IGNITION_REACHED, LABEL_IGNITION_SERVER
+from hcp.api.names import LABEL_IGNITION_SERVER, MARK_IGNITION_REACHED
 from hcp.ignition.catalog import Catalog
 from hcp.ignition.certs import read_pair
 from hcp.ignition.server import BootstrapServer
@@ -81,7 +81,7 @@ class Process:
         if entry.name in self._marked:
             return
         self._marked.add(entry.name)
-        body = {"metadata": {"annotations": {ANNOTATION_IGNITION_REACHED: "True"}}}
+        body = {"metadata": {"annotations": {MARK_IGNITION_REACHED: "True"}}}
         try:
             await self._client.patch(SECRETS, entry.name, self._namespace, body)
         except ApiError as error:

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from hcp.api.names import (
-    ANNOTATION_IGNITION_REACHED,
     ANNOTATION_IGNITION_TOKEN_EXPIRY,
     ANNOTATION_NODEPOOL,
-    ANNOTATION_TARGET_CONFIG_VERSION,
     LABEL_DOCUMENT_OF,
     LABEL_IGNITION_SERVER,
+    MARK_IGNITION_REACHED,
+    MARK_TARGET_CONFIG_VERSION,
     OPERATOR_NAMESPACE,
 )
 from hcp.errors import HcpError
@@ -100,7 +100,7 @@ def document_secret(
             cause=f"at most {MAX_DOCUMENT} and {MAX_PACKED} can be handed to machines",
             hint="make the ConfigMaps named in spec.config smaller",
         )
-    annotations = {ANNOTATION_NODEPOOL: node_pool, ANNOTATION_TARGET_CONFIG_VERSION: target}
+    annotations = {ANNOTATION_NODEPOOL: node_pool, MARK_TARGET_CONFIG_VERSION: target}
     if expires:
         annotations[ANNOTATION_IGNITION_TOKEN_EXPIRY] = stamp(expires)
     data = {"token": token.encode(), "old_token": old_token.encode(), "payload": packed}
@@ -126,12 +126,12 @@ def stored(secret: Mapping[str, Any]) -> Stored:
     return Stored(
         name=metadata.get("name", ""),
         node_pool=annotations.get(ANNOTATION_NODEPOOL, ""),
-        target=annotations.get(ANNOTATION_TARGET_CONFIG_VERSION, ""),
+        target=annotations.get(MARK_TARGET_CONFIG_VERSION, ""),
         token=_decoded(data, "token").decode(errors="replace"),
         old_token=_decoded(data, "old_token").decode(errors="replace"),
         packed=_decoded(data, "payload"),
         expires=parse_stamp(annotations.get(ANNOTATION_IGNITION_TOKEN_EXPIRY, "")),
-        reached=annotations.get(ANNOTATION_IGNITION_REACHED) == "True",
+        reached=annotations.get(MARK_IGNITION_REACHED) == "True",
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hcp.api.names import ANNOTATION_BOOT_IMAGE_HASH, LABEL_BOOT_IMAGE_ROLE, LABEL_KUBEVIRT_RHCOS, LABEL_NODEPOOL_UID
+from hcp.api.names import LABEL_BOOT_IMAGE_ROLE, LABEL_KUBEVIRT_RHCOS, LABEL_NODEPOOL_UID, MARK_BOOT_IMAGE_HASH
 from hcp.api.paths import annotations_of, at
 from hcp.errors import HcpError
 from hcp.ignition.hashes import hash_simple
@@ -68,7 +68,7 @@ def cache_volume(infra_namespace: str, uid: str, platform: Mapping[str, Any], im
             "namespace": infra_namespace,
             "labels": {LABEL_BOOT_IMAGE_ROLE: ROLE, LABEL_NODEPOOL_UID: uid, LABEL_KUBEVIRT_RHCOS: "true"},
             "annotations": {
-                ANNOTATION_BOOT_IMAGE_HASH: image.digest,
+                MARK_BOOT_IMAGE_HASH: image.digest,
                 "cdi.kubevirt.io/storage.bind.immediate.requested": "true",
                 "cdi.kubevirt.io/storage.deleteAfterCompletion": "false",
             },
@@ -105,7 +105,7 @@ def import_state(volume: Mapping[str, Any]) -> ImportState:
 
 def choose_cache(volumes: Iterable[Mapping[str, Any]], digest: str, known: str | None) -> tuple[str | None, list[str]]:
     """Which existing cache to use (None: make one), and which ones are out of date."""
-    names = {v["metadata"]["name"]: annotations_of(v).get(ANNOTATION_BOOT_IMAGE_HASH) for v in volumes}
+    names = {v["metadata"]["name"]: annotations_of(v).get(MARK_BOOT_IMAGE_HASH) for v in volumes}
     fitting = sorted(name for name, found in names.items() if found == digest)
     chosen = known if known in fitting else (fitting[0] if fitting else None)
     return chosen, sorted(name for name in names if name != chosen)

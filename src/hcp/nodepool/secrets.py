@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from hcp.api.names import (
-    ANNOTATION_IGNITION_CONFIG,
-    ANNOTATION_IGNITION_REACHED,
     ANNOTATION_IGNITION_TOKEN_EXPIRY,
     ANNOTATION_NODEPOOL,
-    ANNOTATION_TOKEN_GENERATED,
-    ANNOTATION_UPGRADE_TYPE,
     LABEL_CAPI_CLUSTER_NAME,
     LABEL_NODEPOOL_SECRET,
+    MARK_IGNITION_CONFIG,
+    MARK_IGNITION_REACHED,
+    MARK_TOKEN_GENERATED,
+    MARK_UPGRADE_TYPE,
 )
 from hcp.api.paths import annotations_of, at
 from hcp.ignition.tokens import Tokens, parse_stamp, stamp
@@ -67,13 +67,13 @@ def token_secret(
         "message": "The node document is stored and can be fetched",
     }
     annotations = {
-        ANNOTATION_IGNITION_CONFIG: "true",
-        ANNOTATION_UPGRADE_TYPE: (at(node_pool, "spec.management") or {}).get("upgradeType", "Replace"),
+        MARK_IGNITION_CONFIG: "true",
+        MARK_UPGRADE_TYPE: (at(node_pool, "spec.management") or {}).get("upgradeType", "Replace"),
         ANNOTATION_NODEPOOL: f"{metadata['namespace']}/{metadata['name']}",
-        ANNOTATION_TOKEN_GENERATED: stamp(tokens.made),
+        MARK_TOKEN_GENERATED: stamp(tokens.made),
     }
     if reached:
-        annotations[ANNOTATION_IGNITION_REACHED] = "True"
+        annotations[MARK_IGNITION_REACHED] = "True"
     return _secret(token_name(metadata["name"], target), namespace, annotations, {}, data)
 
 
@@ -96,7 +96,7 @@ def read_tokens(secret: Mapping[str, Any] | None) -> Tokens | None:
     current = base64.b64decode(data.get("token", "")).decode()
     if not current:
         return None
-    made = parse_stamp(((secret["metadata"].get("annotations")) or {}).get(ANNOTATION_TOKEN_GENERATED, ""))
+    made = parse_stamp(((secret["metadata"].get("annotations")) or {}).get(MARK_TOKEN_GENERATED, ""))
     return Tokens(current, base64.b64decode(data.get("old_token", "")).decode(), made or _EPOCH)
 
 

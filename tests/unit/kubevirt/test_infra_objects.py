@@ -1,7 +1,7 @@
 import json
 from typing import Any
 
-from hcp.api.names import ANNOTATION_LABELS_SYNCED
+from hcp.api.names import MARK_LABELS_SYNCED
 from hcp.guest.nodes import node_patch
 from hcp.kubevirt import launchers
 from hcp.kubevirt.infra import credentials
@@ -189,7 +189,7 @@ def test_labels_and_taints_taken_off_the_pool_leave_the_node() -> None:
 
 
 def test_a_damaged_record_is_rewritten() -> None:
-    odd = node(metadata={"annotations": {ANNOTATION_LABELS_SYNCED: "true"}}, providerID="kubevirt://vm-1")
+    odd = node(metadata={"annotations": {MARK_LABELS_SYNCED: "true"}}, providerID="kubevirt://vm-1")
     patch = node_patch(odd, "np", {}, [])
     assert patch is not None and "annotations" in patch["metadata"]
 

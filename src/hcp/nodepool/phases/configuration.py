@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hcp.api import conditions as c
-from hcp.api.names import ANNOTATION_CURRENT_CONFIG, ANNOTATION_TARGET_CONFIG_VERSION
+from hcp.api.names import MARK_CURRENT_CONFIG, MARK_TARGET_CONFIG_VERSION
 from hcp.api.paths import at, block
 from hcp.api.spec import service_networks
 from hcp.errors import HcpError
@@ -46,12 +46,12 @@ async def run(scope: Scope) -> Learned:
         said[c.VALID_MACHINE_CONFIG] = (False, c.VALIDATION_FAILED, str(error))
         raise Waiting(str(error), facts=Learned(said=said)) from error
     said[c.VALID_MACHINE_CONFIG] = (True, c.AS_EXPECTED, "")
-    current = scope.pool_annotations.get(ANNOTATION_CURRENT_CONFIG)
+    current = scope.pool_annotations.get(MARK_CURRENT_CONFIG)
     said[c.UPDATING_CONFIG] = updating("config", current, config.without_version)
     said[c.UPDATING_VERSION] = updating("version", scope.version, release.version)
     return Learned(
         said=said,
-        annotations={ANNOTATION_TARGET_CONFIG_VERSION: config.target},
+        annotations={MARK_TARGET_CONFIG_VERSION: config.target},
         config=config,
         inputs=inputs,
         payload=payload,

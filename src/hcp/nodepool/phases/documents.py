@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 
 from hcp.api import conditions as c
-from hcp.api.names import ANNOTATION_IGNITION_REACHED, LABEL_DOCUMENT_OF
+from hcp.api.names import LABEL_DOCUMENT_OF, MARK_IGNITION_REACHED
 from hcp.api.paths import annotations_of, at, block, labels_of
 from hcp.ignition import store
 from hcp.ignition.hashes import hash_simple
@@ -38,7 +38,7 @@ async def run(scope: Scope) -> Learned | None:
         namespace=scope.ctx.namespace,
     )
     seen = watches.documents.get(document["metadata"]["name"], scope.ctx.namespace)
-    reached = annotations_of(seen).get(ANNOTATION_IGNITION_REACHED) == "True"
+    reached = annotations_of(seen).get(MARK_IGNITION_REACHED) == "True"
     record = token_secret(scope.hosted, scope.pool, config.target, tokens, _content(scope, config, inputs), reached)
     # The token is remembered before it is handed out: a crash in between must not leave two of them.
     await apply_if_changed(client, watches.secrets, record)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hcp.api import conditions as c
-from hcp.api.names import ANNOTATION_CURRENT_CONFIG, ANNOTATION_CURRENT_CONFIG_VERSION, ANNOTATION_CURRENT_TEMPLATE
+from hcp.api.names import ANNOTATION_CURRENT_CONFIG_VERSION, MARK_CURRENT_CONFIG, MARK_CURRENT_TEMPLATE
 from hcp.api.paths import at
 from hcp.nodepool.machines import DeploymentInput, deployment_complete, machine_deployment
 from hcp.nodepool.scope import LOOK_AGAIN, Learned, Object, Scope
@@ -42,9 +42,9 @@ async def run(scope: Scope) -> Learned | None:
         said=dict.fromkeys(kinds, (False, c.AS_EXPECTED, "")),
         seen={"finished": version},
         annotations={
-            ANNOTATION_CURRENT_CONFIG: config.without_version,
+            MARK_CURRENT_CONFIG: config.without_version,
             ANNOTATION_CURRENT_CONFIG_VERSION: config.target,
-            ANNOTATION_CURRENT_TEMPLATE: scope.template,
+            MARK_CURRENT_TEMPLATE: scope.template,
         },
     )
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from hcp.api import conditions as c
 from hcp.api.names import (
-    ANNOTATION_CURRENT_TEMPLATE,
     ANNOTATION_KUBEVIRT_TOPOLOGY_SPREAD,
     ANNOTATION_TERMINATION_GRACE,
     ANNOTATION_VM_JSON_PATCH,
+    MARK_CURRENT_TEMPLATE,
 )
 from hcp.api.paths import annotations_of, at
 from hcp.errors import HcpError
@@ -40,7 +40,7 @@ async def run(scope: Scope) -> Learned:
             await apply_if_changed(scope.ctx.client, scope.tools.watches.templates, wanted)
     except HcpError as error:
         raise refused(c.VALID_MACHINE_TEMPLATE, c.INVALID_MACHINE_TEMPLATE, str(error)) from error
-    changed = scope.pool_annotations.get(ANNOTATION_CURRENT_TEMPLATE) != template
+    changed = scope.pool_annotations.get(MARK_CURRENT_TEMPLATE) != template
     message = f"platform machine template update in progress. Target template: {template}" if changed else ""
     said = {
         c.VALID_MACHINE_TEMPLATE: (True, c.AS_EXPECTED, ""),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hcp.api import conditions as c
-from hcp.api.names import ANNOTATION_CURRENT_CONFIG, ANNOTATION_CURRENT_CONFIG_VERSION
+from hcp.api.names import ANNOTATION_CURRENT_CONFIG_VERSION, MARK_CURRENT_CONFIG
 from hcp.nodepool.scope import LOOK_AGAIN, Learned, Scope
 from hcp.runtime.phases import Waiting
 
@@ -17,7 +17,7 @@ async def run(scope: Scope) -> Learned | None:
         said=dict.fromkeys((c.UPDATING_VERSION, c.UPDATING_CONFIG), (False, c.AS_EXPECTED, "")),
         seen={"finished": scope.known_release().version},
         annotations={
-            ANNOTATION_CURRENT_CONFIG: scope.config.without_version,
+            MARK_CURRENT_CONFIG: scope.config.without_version,
             ANNOTATION_CURRENT_CONFIG_VERSION: scope.config.target,
         },
     )
