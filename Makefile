@@ -13,6 +13,8 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 LINK_KUBECTL := $(BIN)/python -c 'from hcp import payload; p = payload.find("kubernetes-1.36"); p and print(p / "bin" / "kubectl")' \
 	| xargs -r -I{} ln -sf {} $(BIN)/kubectl
 
+# Where the definitions of other projects' kinds come from.
+DEFINITIONS := cluster-api cluster-api-kubevirt kubevirt-definitions cdi-definitions
 # Tests that follow HyperShift's guides lie together, whatever they need to run.
 GUIDES = $(foreach name,$(1),tests/guides/test_guide_$(name).py)
 
@@ -52,13 +54,13 @@ test-unit: install  ## Pure tests, seconds
 	$(BIN)/pytest -q tests/unit $(call GUIDES,commands inventory)
 
 test-integration: install  ## Tests on a real etcd and kube-apiserver, built first where they are missing
-	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy test-shells >/dev/null
+	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy test-shells $(DEFINITIONS) >/dev/null
 	@$(LINK_KUBECTL)
 	$(BIN)/pytest -q tests/integration $(call GUIDES,yaml isolation)
 
 # One file per way up; those that need virtual machines are below tests/e2e/security.
 test-security: install  ## Attacks that need no virtual machine
-	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy cluster-api cluster-api-kubevirt >/dev/null
+	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy $(DEFINITIONS) >/dev/null
 	@$(LINK_KUBECTL)
 	$(BIN)/pytest -q tests/security
 

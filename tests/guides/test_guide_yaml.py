@@ -18,6 +18,7 @@ from tests.support import crds as crds_support
 from tests.support import management as hostedcluster_support
 from tests.support import node_pools as nodepool_support
 from tests.support.api_server import ApiServer
+from tests.support.definitions import open_crd, real
 from tests.support.eventually import eventually
 from tests.support.guides import documents
 from tests.support.guides.shell import Shell
@@ -217,7 +218,7 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
 @pytest.fixture
 async def openshift(owner: Client) -> Client:
     """The configuration kinds of an OpenShift management cluster."""
-    extra = [hostedcluster_support.open_crd(kind) for kind in (r.IDMS, r.ITMS, r.ICSP)]
+    extra = [open_crd(kind) for kind in (r.IDMS, r.ITMS, r.ICSP)]
     await crds_support.install(owner, [*openshift_config.definitions(), *extra])
     await owner.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "openshift-config"}})
     await owner.apply({"apiVersion": "config.openshift.io/v1", "kind": "Image", "metadata": {"name": "cluster"}})
@@ -343,7 +344,7 @@ async def test_the_load_balancer_of_a_base_domain(owner: Client, shell: Shell, h
 async def test_wildcard_routes_are_allowed_by_the_patch(owner: Client, shell: Shell) -> None:
     from hcp.router.crd import route_crd
 
-    await crds_support.install(owner, [hostedcluster_support.open_crd(INGRESS_CONTROLLERS), route_crd()])
+    await crds_support.install(owner, [open_crd(INGRESS_CONTROLLERS), route_crd()])
     namespace = "openshift-ingress-operator"
     await owner.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     await owner.apply(
@@ -387,7 +388,7 @@ async def test_a_default_storage_class_is_chosen_by_the_patch(owner: Client, she
 
 
 async def test_load_balancer_addresses_of_metallb_are_noticed(owner: Client, shell: Shell) -> None:
-    await crds_support.install(owner, [hostedcluster_support.open_crd(kind) for kind in METALLB])
+    await crds_support.install(owner, [open_crd(kind) for kind in METALLB])
     await owner.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "metallb-system"}})
     for document in documents.metallb():
         shell.run("oc create -f -", stdin=documents.text(document))
@@ -424,7 +425,7 @@ async def test_lists_have_the_columns_of_the_guides(owner: Client, shell: Shell,
 
 
 async def test_an_unknown_device_is_said(owner: Client, server: ApiServer, shell: Shell, home: str) -> None:
-    await crds_support.install(owner, [hostedcluster_support.open_crd(r.KUBEVIRTS)])
+    await crds_support.install(owner, real(r.KUBEVIRTS))
     pool = documents.node_pool("demo", home, devices=[("nvidia-a100", 1)])
     shell.run("oc apply -f -", stdin=documents.text(pool))
     async with running_operator(server.kubeconfig):

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.support.api_server import ApiServer
 from tests.support.external_infra import HOME, VMS, prepare
+from tests.support.machines import virtual_machine
 
 from hcp.api.names import INFRA_CREDENTIALS, LABEL_INFRA_ID
 from hcp.kube import Client, load_config
@@ -17,7 +18,7 @@ HOSTED = f"{HOME}-demo"
 
 
 def thing(kind: r.Resource, name: str, infra_id: str, **more: Any) -> Object:
-    metadata = {"name": name, "namespace": VMS, "labels": {LABEL_INFRA_ID: infra_id}, **more.pop("metadata", {})}
+    metadata = {"name": name, "namespace": VMS, "labels": {LABEL_INFRA_ID: infra_id}}
     return {"apiVersion": kind.api_version, "kind": kind.kind, "metadata": metadata, **more}
 
 
@@ -30,8 +31,8 @@ async def test_machines_are_waited_for_and_the_policy_goes_last(own_server: ApiS
             await client.create(thing(r.NETWORKPOLICIES, infra_id, infra_id, spec={"podSelector": {}}))
         # KubeVirt holds a machine until it has shut down.
         held = {"finalizers": ["kubevirt.io/virtualMachineControllerFinalize"]}
-        await client.create(thing(r.VIRTUALMACHINES, "mine-1", "mine", metadata=held))
-        await client.create(thing(r.VIRTUALMACHINES, "other-1", "other"))
+        await client.create(virtual_machine("mine-1", VMS, labels={LABEL_INFRA_ID: "mine"}, **held))
+        await client.create(virtual_machine("other-1", VMS, labels={LABEL_INFRA_ID: "other"}))
 
         async def left(kind: r.Resource) -> list[str]:
             found = (item["metadata"]["name"] for item in await client.list(kind, VMS, LABEL_INFRA_ID))

@@ -16,6 +16,7 @@ from tests.support import crds as crds_support
 from tests.support import management as s
 from tests.support import node_pools as pools
 from tests.support.api_server import ApiServer
+from tests.support.definitions import VIRTUALIZATION, real
 from tests.support.eventually import eventually
 from tests.support.node_pools import Object, data
 from tests.support.security.managers import COMPONENTS, Managers
@@ -31,7 +32,6 @@ from hcp.operator.capi import definition
 
 HCP = Path(sys.executable).parent / "hcp"
 HOME, HOSTED, ID = "teams", "teams-demo", "demo-abcde"
-OPEN = (k.VIRTUALMACHINES, k.VMIS, k.DATAVOLUMES, k.ROUTES)
 
 
 @pytest.fixture
@@ -46,12 +46,12 @@ def management(tmp_path: Path, bin_dir: Path) -> Iterator[ApiServer]:
 async def admin(management: ApiServer, tmp_path: Path) -> AsyncIterator[Client]:
     """A hosted cluster as Cluster API knows it, its managers and the operator at work."""
     async with Client(load_config(management.kubeconfig)) as client:
-        real = [
+        patched = [
             definition(component, yaml.safe_load(path.read_text()))
             for component, folder in payload.ensure(list(COMPONENTS)).items()
             for path in sorted((folder / "manifests" / "crds").glob("*.yaml"))
         ]
-        await crds_support.install(client, [*generate.crds(), *real, *(s.open_crd(kind) for kind in OPEN)])
+        await crds_support.install(client, [*generate.crds(), *patched, *real(k.ROUTES, *VIRTUALIZATION)])
         command = [str(HCP), "install", "--image=x.example.com/hcp:1", "--development"]
         subprocess.run([*command, f"--kubeconfig={management.kubeconfig}"], check=True, capture_output=True)
         await client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}})
@@ -87,11 +87,16 @@ async def boot(client: Client, name: str) -> str:
     labels = vm["spec"]["template"]["metadata"]["labels"]
     metadata = {"name": name, "namespace": HOSTED, "labels": labels}
     made = await client.create(
-        {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "metadata": metadata, "spec": {}}
+        {
+            "apiVersion": "kubevirt.io/v1",
+            "kind": "VirtualMachineInstance",
+            "metadata": metadata,
+            "spec": vm["spec"]["template"]["spec"],
+        }
     )
     told: list[Object] = [{"type": "Ready", "status": "True"}, {"type": "LiveMigratable", "status": "True"}]
     running: Object = {"phase": "Running", "interfaces": [{"ipAddress": "10.9.9.9"}], "conditions": told}
-    await client.patch(k.VMIS, name, HOSTED, {"status": running}, subresource="status")
+    await client.patch(k.VMIS, name, HOSTED, {"status": running})
     body = {"status": {"ready": True, "created": True, "conditions": told}}
     await client.patch(k.VIRTUALMACHINES, name, HOSTED, body, subresource="status")
     await client.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})

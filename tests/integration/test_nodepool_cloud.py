@@ -11,7 +11,7 @@ import pytest
 from tests.support.api_server import ApiServer
 from tests.support.certificates import ask_for_certificate
 from tests.support.eventually import eventually
-from tests.support.machines import instance, launcher, machine, run_launcher
+from tests.support.machines import instance, launcher, machine, run_launcher, virtual_machine
 from tests.support.node_pools import Object, clean, hosted_cluster, node_pool, prepare, running_operator
 
 from hcp.kube import Client
@@ -27,9 +27,6 @@ async def home(client: Client, namespace: str, api_server: Path) -> AsyncIterato
     await client.create(machine(namespace))
     vm = instance(namespace, "10.9.0.5")
     made = await client.create(vm)
-    await client.patch(
-        r.VMIS, vm["metadata"]["name"], f"{namespace}-demo", {"status": vm["status"]}, subresource="status"
-    )
     await client.create(launcher(made))
     await run_launcher(client, made, "10.9.0.5")
     async with running_operator(api_server):
@@ -60,12 +57,7 @@ async def test_a_machine_made_anew_may_join_again(client: Client, home: str, sha
     assert await eventually(known)
     assert await ask_for_certificate(shared_server, client, f"copy-{home}", name) == "Denied"
     await asyncio.sleep(1.1)  # creation times have whole seconds
-    vm = {
-        "apiVersion": "kubevirt.io/v1",
-        "kind": "VirtualMachine",
-        "metadata": {"name": name, "namespace": f"{home}-demo"},
-    }
-    await client.create(vm)
+    await client.create(virtual_machine(name, f"{home}-demo"))
     assert await ask_for_certificate(shared_server, client, f"anew-{home}", name) == "Approved"
 
 

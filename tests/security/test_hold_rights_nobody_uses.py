@@ -19,8 +19,9 @@ from tests.support import crds as crds_support
 from tests.support import management as s
 from tests.support import node_pools as pools
 from tests.support.api_server import ApiServer, account_token
+from tests.support.definitions import open_crd
 from tests.support.eventually import eventually
-from tests.support.machines import instance, launcher, machine, run_launcher
+from tests.support.machines import instance, launcher, machine, run_launcher, virtual_machine
 from tests.support.registry import start as start_registry
 from tests.support.security import audit
 from tests.support.security.managers import USER
@@ -107,7 +108,7 @@ async def a_cluster_comes_and_goes(server: ApiServer, directory: Path) -> None:
         async with Client(load_config(server.kubeconfig)) as admin:
             kubeconfig = await as_operator(server, admin)
             await admin.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "clusters"}})
-            await crds_support.install(admin, [s.open_crd(k.INGRESS_CONFIGS)])
+            await crds_support.install(admin, [open_crd(k.INGRESS_CONFIGS)])
             ingress = {"apiVersion": "config.openshift.io/v1", "kind": "Ingress", "metadata": {"name": "cluster"}}
             await admin.apply({**ingress, "spec": {"domain": "apps.example.test"}})
             image = await s.push_release(registry, directory, "1.36.3")
@@ -170,9 +171,6 @@ async def a_pool_comes_and_goes(server: ApiServer) -> None:
             group = "infrastructure.cluster.x-k8s.io/v1alpha1"
             await admin.create({"apiVersion": group, "kind": "KubevirtMachine", "metadata": metadata})
             vm = await admin.create(instance(home, "10.9.0.5"))
-            await admin.patch(
-                k.VMIS, f"vm-{home}", hosted, {"status": instance(home, "10.9.0.5")["status"]}, subresource="status"
-            )
             await admin.create(launcher(vm))
             await run_launcher(admin, vm, "10.9.0.5")
             ports = [{"port": 80, "targetPort": 8080}]
@@ -199,8 +197,7 @@ async def a_pool_comes_and_goes(server: ApiServer) -> None:
             await eventually(lambda: _none(admin, k.MACHINEHEALTHCHECKS, hosted), "no health check")
             await eventually(lambda: _none(admin, k.NODEREPAIRS, hosted), "nor repairs")
             labels = {names.LABEL_NODEPOOL_NAME: "demo", names.LABEL_INFRA_ID: "demo-abcde"}
-            metadata = {"name": f"vm-{home}", "namespace": hosted, "labels": labels}
-            await admin.create({"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "metadata": metadata})
+            await admin.create(virtual_machine(f"vm-{home}", hosted, labels=labels))
             owned = {names.ANNOTATION_NODEPOOL: f"{home}/demo"}
             metadata = {"name": "old", "namespace": hosted, "annotations": owned}
             await admin.create({"apiVersion": "cluster.x-k8s.io/v1beta1", "kind": "MachineSet", "metadata": metadata})

@@ -34,7 +34,7 @@ async def home(client: Client, namespace: str, api_server: Path) -> AsyncIterato
 
 async def report(client: Client, home: str, address: str) -> None:
     status = instance(home, address)["status"]
-    await client.patch(r.VMIS, f"vm-{home}", f"{home}-demo", {"status": status}, subresource="status")
+    await client.patch(r.VMIS, f"vm-{home}", f"{home}-demo", {"status": status})
 
 
 async def service(client: Client, home: str, name: str) -> None:

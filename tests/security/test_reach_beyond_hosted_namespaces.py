@@ -18,6 +18,7 @@ import yaml
 from tests.support import crds as crds_support
 from tests.support import management as s
 from tests.support.api_server import ApiServer
+from tests.support.definitions import VIRTUALIZATION, real
 from tests.support.eventually import eventually
 from tests.support.security import audit
 from tests.support.security.managers import COMPONENTS, USER, Managers, as_account
@@ -60,13 +61,12 @@ def management(tmp_path_factory: pytest.TempPathFactory, bin_dir: Path) -> Itera
 async def admin(management: ApiServer) -> AsyncIterator[Client]:
     """An installed management cluster with one hosted namespace, and a namespace of somebody else."""
     async with Client(load_config(management.kubeconfig)) as client:
-        real = [
+        patched = [
             definition(component, yaml.safe_load(path.read_text()))
             for component, folder in payload.ensure(list(COMPONENTS)).items()
             for path in sorted((folder / "manifests" / "crds").glob("*.yaml"))
         ]
-        foreign = [s.open_crd(kind) for kind in (k.VIRTUALMACHINES, k.VMIS, k.DATAVOLUMES)]
-        await crds_support.install(client, [*generate.crds(), *real, *foreign])
+        await crds_support.install(client, [*generate.crds(), *patched, *real(*VIRTUALIZATION)])
         command = [str(HCP), "install", "--image=x.example.com/hcp:1", "--development"]
         subprocess.run([*command, f"--kubeconfig={management.kubeconfig}"], check=True, capture_output=True)
         for name in ("clusters", BANK):
@@ -229,7 +229,7 @@ async def test_the_managers_do_their_work_with_these_rights_and_use_them_all(
 
         await eventually(renewed, "its user data is renewed")
         body = {"status": {"evacuationNodeName": "infra-1"}}
-        await admin.patch(k.VMIS, name, HOSTED, body, subresource="status")
+        await admin.patch(k.VMIS, name, HOSTED, body)
         await nudge(admin, name)
 
         async def moved() -> bool:
@@ -280,11 +280,11 @@ async def boot(client: Client, name: str) -> None:
         "apiVersion": "kubevirt.io/v1",
         "kind": "VirtualMachineInstance",
         "metadata": metadata,
-        "spec": {"evictionStrategy": "External"},
+        "spec": {"domain": {"devices": {}}, "evictionStrategy": "External"},
     }
     await client.apply(vmi)
     body: Object = {"status": {**running, "conditions": ready}}
-    await client.patch(k.VMIS, name, HOSTED, body, subresource="status")
+    await client.patch(k.VMIS, name, HOSTED, body)
     body = {"status": {"ready": True, "created": True, "conditions": ready}}
     await client.patch(k.VIRTUALMACHINES, name, HOSTED, body, subresource="status")
     await client.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})

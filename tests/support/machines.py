@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.support.node_pools import Object
 
 from hcp.kube import Client
@@ -18,10 +20,30 @@ def machine(namespace: str) -> Object:
             "labels": {"cluster.x-k8s.io/cluster-name": "demo-abcde"},
             "annotations": {"hypershift.openshift.io/nodePool": f"{namespace}/demo"},
         },
+        "spec": {
+            "clusterName": "demo-abcde",
+            "bootstrap": {"dataSecretName": "user-data"},
+            "infrastructureRef": {
+                "apiVersion": "infrastructure.cluster.x-k8s.io/v1alpha1",
+                "kind": "KubevirtMachine",
+                "name": f"vm-{namespace}",
+            },
+        },
+    }
+
+
+def virtual_machine(name: str, namespace: str, **metadata: Any) -> Object:
+    """As small as KubeVirt accepts one."""
+    return {
+        "apiVersion": "kubevirt.io/v1",
+        "kind": "VirtualMachine",
+        "metadata": {"name": name, "namespace": namespace, **metadata},
+        "spec": {"runStrategy": "Always", "template": {"spec": {"domain": {"devices": {}}}}},
     }
 
 
 def instance(namespace: str, address: str) -> Object:
+    """Whoever may write a VMI writes its status too: KubeVirt keeps no status of its own for it."""
     first = {"name": "default", "ipAddress": address, "ipAddresses": [address, "10.132.0.1"]}
     return {
         "apiVersion": "kubevirt.io/v1",
@@ -31,6 +53,7 @@ def instance(namespace: str, address: str) -> Object:
             "namespace": f"{namespace}-demo",
             "labels": {"hypershift.openshift.io/infra-id": "demo-abcde"},
         },
+        "spec": {"domain": {"devices": {}}},
         "status": {"phase": "Running", "nodeName": "infra-1", "interfaces": [first, {"ipAddress": "10.132.0.1"}]},
     }
 

@@ -19,10 +19,11 @@ from typing import Any
 
 from tests.support import crds as crds_support
 from tests.support.api_server import ApiServer, free_port
+from tests.support.definitions import CLUSTER_API, open_crd, real
 from tests.support.registry import Registry, push
 
 from hcp import pki, release
-from hcp.kube import Client, Resource
+from hcp.kube import Client
 from hcp.kube import resources as k
 from hcp.kube.errors import NotFound
 from hcp.kube.transport import Transport
@@ -42,7 +43,6 @@ COMPONENTS = (
     "flannel",
     "haproxy",
 )
-OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 PRIORITIES = ("hypershift-control-plane", "hypershift-api-critical", "hypershift-etcd")
 # What a hosted namespace may hold, by kind.
 KINDS = (
@@ -61,47 +61,9 @@ KINDS = (
 )
 
 
-def open_crd(resource: Resource) -> Object:
-    """A definition that takes anything, for kinds whose owners are not part of a test."""
-    version = {
-        "name": resource.version,
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": {"type": "object", "properties": {"spec": OPEN, "status": OPEN}}},
-        "subresources": {"status": {}},
-    }
-    names = {"kind": resource.kind, "plural": resource.plural, "singular": resource.kind.lower()}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": resource.full_name},
-        "spec": {
-            "group": resource.group,
-            "names": {**names, "listKind": f"{resource.kind}List"},
-            "scope": "Namespaced" if resource.namespaced else "Cluster",
-            "versions": [version],
-        },
-    }
-
-
 async def prepare(client: Client) -> None:
     """Definitions, priorities, a storage class and the operator's namespace."""
-    extra = [
-        open_crd(r)
-        for r in (
-            k.ROUTES,
-            k.CAPI_CLUSTERS,
-            k.KUBEVIRTCLUSTERS,
-            k.MACHINES,
-            k.MACHINESETS,
-            k.MACHINEDEPLOYMENTS,
-            k.MACHINEHEALTHCHECKS,
-            k.KUBEVIRTMACHINES,
-            k.KUBEVIRTMACHINETEMPLATES,
-            k.INGRESS_CONFIGS,
-            k.IMAGE_CONFIGS,
-        )
-    ]
+    extra = [*real(k.ROUTES, *CLUSTER_API), open_crd(k.INGRESS_CONFIGS), open_crd(k.IMAGE_CONFIGS)]
     from hcp.api import generate
 
     await crds_support.install(client, [*generate.crds(), *extra])

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.support import crds as crds_support
+from tests.support.definitions import CLUSTER_API, VIRTUALIZATION, real
 from tests.support.eventually import eventually
 
 from hcp.api.names import LABEL_CONTROL_PLANE_NAMESPACE
@@ -28,44 +29,12 @@ from hcp.runtime.context import PUBLISHED_KUBECONFIG, Guests, Informers, Operato
 
 Object = dict[str, Any]
 T = TypeVar("T")
-FOREIGN = (
-    r.CAPI_CLUSTERS,
-    r.MACHINES,
-    r.MACHINESETS,
-    r.MACHINEDEPLOYMENTS,
-    r.MACHINEHEALTHCHECKS,
-    r.KUBEVIRTMACHINES,
-    r.KUBEVIRTMACHINETEMPLATES,
-    r.VIRTUALMACHINES,
-    r.VMIS,
-    r.DATAVOLUMES,
-    r.ROUTES,
-)
-
-
-def _open_crd(resource: r.Resource) -> Object:
-    """A kind of another project with the schema left open: what we write is looked at by the test."""
-    schema = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-    version = {
-        "name": resource.version,
-        "served": True,
-        "storage": True,
-        "schema": {"openAPIV3Schema": schema},
-        "subresources": {"status": {}},
-    }
-    names = {"plural": resource.plural, "singular": resource.kind.lower(), "kind": resource.kind}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": resource.full_name},
-        "spec": {"group": resource.group, "names": names, "scope": "Namespaced", "versions": [version]},
-    }
 
 
 async def prepare(client: Client) -> None:
     """All kinds, and the operator's namespace."""
     await crds_support.install(client)
-    await crds_support.install(client, [_open_crd(resource) for resource in FOREIGN])
+    await crds_support.install(client, real(r.ROUTES, *CLUSTER_API, *VIRTUALIZATION))
     await client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "hypershift"}})
 
 

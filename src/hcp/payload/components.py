@@ -13,7 +13,7 @@ from hcp.payload.context import BuildContext
 from hcp.payload.official import ModuleFiles, OfficialImage
 from hcp.payload.versions import recipe_dir, table
 
-_HOW = {"go": "built with Go", "debian": "taken from Debian packages"}
+_HOW = {"go": "built with Go", "debian": "taken from Debian packages", "definitions": "taken from the source"}
 
 
 def components() -> Iterator[Component]:

@@ -17,11 +17,12 @@ from hcp.payload.official import ModuleFiles
 from hcp.payload.versions import recipe_dir
 
 
-def fetch(item: ModuleFiles, ctx: BuildContext) -> None:
+def fetch(item: ModuleFiles, ctx: BuildContext, *, recipe: str = "") -> None:
+    """`recipe`: the component whose go.sum has the checksum, if it is another one."""
     ctx.say(f"downloading the source of {item.module}")
     target = ctx.scratch / "module.zip"
     transfer(configured().url(item.url), target)
-    wanted = _pinned(recipe_dir(ctx.component.name) / "go.sum", item)
+    wanted = _pinned(recipe_dir(recipe or ctx.component.name) / "go.sum", item)
     try:
         with zipfile.ZipFile(target) as archive:
             found = module_hash(archive)
