@@ -100,7 +100,7 @@ wheel: install  ## A wheel in dist/
 	@ls dist/*.whl
 
 clean:  ## Remove everything that make and the tools left in this folder; the cache of built parts stays
-	@if [ -x $(BIN)/python ]; then $(BIN)/python -m hcp.local.lifecycle.using $(VENV); fi
+	@if [ -x $(BIN)/python ]; then $(BIN)/python -m hcp.local.lifecycle.in_use $(VENV); fi
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist demo src/*.egg-info
 	find src tests bench conformance tools -name __pycache__ -prune -exec rm -rf {} +
 	@cache="$${XDG_CACHE_HOME:-$$HOME/.cache}/hcp"; if [ -d "$$cache" ]; then \

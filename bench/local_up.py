@@ -26,8 +26,8 @@ from hcp.local.network.ports import free_ports
 from hcp.local.node.launch import last_line
 from hcp.local.state import parts
 from hcp.local.state.layout import Layout
+from hcp.local.state.request import UpRequest
 from hcp.local.state.spec import Spec
-from hcp.local.state.wish import Wish
 from hcp.local.status.memory import pss_bytes
 from hcp.local.status.status import look
 from hcp.local.status.tables import table
@@ -74,12 +74,12 @@ def bare_pair() -> tuple[float, dict[str, int]]:
 
 def measure(profile: str) -> dict[str, Any]:
     yardstick, bare_memory = bare_pair()
-    outcome = up(Wish(NAME, profile, releases=()), lambda text: print(text, file=sys.stderr))
+    outcome = up(UpRequest(NAME, profile, releases=()), lambda text: print(text, file=sys.stderr))
     try:
         time.sleep(5)
         status = look(NAME)
         began = time.monotonic()
-        up(Wish(NAME, releases=()), lambda text: print(text, file=sys.stderr))
+        up(UpRequest(NAME, releases=()), lambda text: print(text, file=sys.stderr))
         again = time.monotonic() - began
     finally:
         began = time.monotonic()

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.by_hand import by_hand, ready
 
-from hcp.kube import Client, found_config, load_config
+from hcp.kube import Client, load_config, untrusted_kubeconfig
 from hcp.kube.resources import NODEPOOLS, NODES, PODS, VMIS
 from hcp.local.status.memory import pss_bytes
 from hcp.runtime import is_true
@@ -97,7 +97,7 @@ class Bench:
             words = ("create", "kubeconfig", f"--name={CLUSTER}", f"--namespace={NAMESPACE}")
             command = [str(HCP), *words, f"--kubeconfig={self.options.kubeconfig}"]
             text = subprocess.run(command, check=True, capture_output=True).stdout
-            self.guest = Client(found_config.load(text))
+            self.guest = Client(untrusted_kubeconfig.load(text))
         return await self.guest.list(NODES)
 
     async def yardstick(self) -> float:

@@ -19,7 +19,7 @@ from tests.support.hosted_pods import HostedPods
 from tests.support.registry import Registry
 
 from hcp import pki
-from hcp.kube import Client, found_config
+from hcp.kube import Client, untrusted_kubeconfig
 from hcp.kube import resources as k
 
 NAME = "audited"
@@ -121,7 +121,7 @@ async def test_events_reach_the_webhook_and_secrets_stay_out_of_them(
         await eventually(lambda: says(admin, NAME, "Available", "True"), "Available", hands(admin, NS))
         assert not await mentions(admin, NAME, "AllFieldsHonoured", "auditWebhook")
         found = await admin.get(k.SECRETS, f"{NAME}-admin-kubeconfig", "clusters")
-        async with Client(found_config.load(base64.b64decode(found["data"]["kubeconfig"]))) as guest:
+        async with Client(untrusted_kubeconfig.load(base64.b64decode(found["data"]["kubeconfig"]))) as guest:
             made = {"apiVersion": "v1", "metadata": {"name": "seen", "namespace": "default"}}
             await guest.create({**made, "kind": "Secret", "stringData": {"word": "tell-nobody"}})
             await guest.create({**made, "kind": "ServiceAccount"})

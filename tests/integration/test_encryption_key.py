@@ -11,14 +11,14 @@ from tests.support.running_cluster import NAME, NS, kubeconfig
 
 from hcp.api import names
 from hcp.controlplane import apiserver_config, encryption
-from hcp.kube import Client, found_config
+from hcp.kube import Client, untrusted_kubeconfig
 from hcp.kube import resources as k
 
 NEW = b"n" * 32
 
 
 async def test_a_new_key_takes_over_and_the_old_one_goes(admin: Client, pods: HostedPods) -> None:
-    async with Client(found_config.load(await kubeconfig(admin))) as guest:
+    async with Client(untrusted_kubeconfig.load(await kubeconfig(admin))) as guest:
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "kept", "namespace": "default"}}
         await guest.create({**secret, "stringData": {"word": "before"}})
         first = encryption.keys_of(await admin.get(k.SECRETS, apiserver_config.ENCRYPTION, NS))

@@ -18,7 +18,7 @@ from tests.support.hosted_operator import Running, gone, hands, mentions, says
 from tests.support.passes import a_pass
 from tests.support.registry import Registry, start
 
-from hcp.kube import Client, found_config, load_config
+from hcp.kube import Client, load_config, untrusted_kubeconfig
 from hcp.kube import resources as k
 
 Object = dict[str, Any]
@@ -45,7 +45,7 @@ async def test_a_cluster_comes_up_stays_still_and_goes_away(
         await eventually(made, "the API server is deployed", hands(admin, ns))
         await hosted.start(admin, ns, port)
         secret = await admin.get(k.SECRETS, "whole-admin-kubeconfig", "clusters")
-        config = found_config.load(base64.b64decode(secret["data"]["kubeconfig"]))
+        config = untrusted_kubeconfig.load(base64.b64decode(secret["data"]["kubeconfig"]))
         async with Client(config) as guest:
 
             async def answers() -> bool:

@@ -17,7 +17,7 @@ from tests.support.registry import Registry
 
 from hcp import pki
 from hcp.api import names
-from hcp.kube import Client, found_config, load_config
+from hcp.kube import Client, load_config, untrusted_kubeconfig
 from hcp.kube import resources as k
 from hcp.operator import process
 from hcp.operator.support import Support
@@ -140,7 +140,7 @@ async def test_a_control_plane_lives_on_somebody_elses_etcd(
         assert f"--etcd-servers=https://{ETCD}" in await command(admin, "kube-apiserver", ns)
         await hosted.start_api(admin, ns, port, theirs.port)
         secret = await admin.get(k.SECRETS, "away-admin-kubeconfig", "clusters")
-        async with Client(found_config.load(base64.b64decode(secret["data"]["kubeconfig"]))) as guest:
+        async with Client(untrusted_kubeconfig.load(base64.b64decode(secret["data"]["kubeconfig"]))) as guest:
 
             async def answers() -> bool:
                 try:

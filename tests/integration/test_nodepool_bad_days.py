@@ -26,7 +26,7 @@ from hcp.controlplane.hostedcontrolplane import hosted_control_plane
 from hcp.hostedcluster.translate import params
 from hcp.kube import Client
 from hcp.kube import resources as r
-from hcp.kubevirt.netpol import NAME
+from hcp.kubevirt.network_policy import NAME
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ from tests.support.publishers import Publishers, archive, serve, sha256
 
 from hcp.oci.writer import ImageConfig, Layer, write_image
 from hcp.oci.writer_layout import read_layout
-from hcp.payload import BuildContext, Engine, Progress, reach
+from hcp.payload import BuildContext, Engine, Progress, reachability
 from hcp.payload.registry import Registry, default_registry
 from hcp.payload.store import Store
 
@@ -64,12 +64,12 @@ def publishers(monkeypatch: pytest.MonkeyPatch) -> Iterator[Publishers]:
     sites = [f"https://{name}={found.url}" for name in ("github.com", "api.github.com", "dl.k8s.io")]
     registries = [f"{name}=http://{host}" for name in ("docker.io", "quay.io", "registry.k8s.io", "ghcr.io")]
     monkeypatch.setenv("HCP_MIRRORS", ",".join([*sites, *registries]))
-    reach.forget()
+    reachability.forget()
     yield found
     server.shutdown()
     thread.join()
     server.server_close()
-    reach.forget()
+    reachability.forget()
 
 
 @pytest.fixture
@@ -156,7 +156,7 @@ def test_without_a_way_out_it_is_asked_once_and_said_in_one_line(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, publishers: Publishers
 ) -> None:
     monkeypatch.setenv("HCP_MIRRORS", "https://github.com=http://127.0.0.1:1,https://dl.k8s.io=http://127.0.0.1:1")
-    reach.forget()
+    reachability.forget()
     shop.ensure("coredns", "containerd")
     shop.ensure("kubernetes-1.36")
     assert sorted(shop.built) == ["containerd", "coredns", "kubernetes-1.36"]

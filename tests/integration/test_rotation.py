@@ -18,7 +18,7 @@ from tests.support.running_cluster import NAME, NS, kubeconfig
 
 from hcp.api import names
 from hcp.controlplane import certs, rotation
-from hcp.kube import Client, found_config
+from hcp.kube import Client, untrusted_kubeconfig
 from hcp.kube import resources as k
 from hcp.kube.errors import ApiError, Unauthorized, Unreachable
 
@@ -77,7 +77,7 @@ class Caller:
 
     async def _run(self) -> None:
         while True:
-            async with Client(found_config.load(self._config)) as client:
+            async with Client(untrusted_kubeconfig.load(self._config)) as client:
                 try:
                     async with asyncio.timeout(10):
                         await client.get(k.NAMESPACES, "default")
@@ -98,7 +98,7 @@ class Caller:
 
 
 async def works(config: bytes) -> bool:
-    async with Client(found_config.load(config)) as client:
+    async with Client(untrusted_kubeconfig.load(config)) as client:
         try:
             await client.get(k.NAMESPACES, "default")
         except (Unauthorized, Unreachable):
@@ -122,7 +122,7 @@ async def test_every_authority_is_replaced_and_no_caller_is_refused(
 
     async def fetched() -> bool:
         """The kubeconfig has the new client certificate when the signer's is in it."""
-        config = found_config.load(await kubeconfig(admin))
+        config = untrusted_kubeconfig.load(await kubeconfig(admin))
         issuer = x509.load_pem_x509_certificate(config.auth.cert_pem or b"").issuer
         signer = x509.load_pem_x509_certificate((await authority(admin, rotation.ADMIN)).active.cert_pem)
         return issuer == signer.subject

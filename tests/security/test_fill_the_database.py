@@ -18,7 +18,7 @@ from tests.support.hosted_pods import HostedPods
 from tests.support.registry import Registry
 
 from hcp.hostedcluster import etcd_care
-from hcp.kube import Client, found_config
+from hcp.kube import Client, untrusted_kubeconfig
 from hcp.kube import resources as k
 from hcp.kube.errors import ApiError
 from hcp.operator import wiring
@@ -70,7 +70,7 @@ async def guest(
     try:
         await eventually(lambda: says(admin, NAME, "Available", "True"), "Available", hands(admin, NS))
         secret = await admin.get(k.SECRETS, f"{NAME}-admin-kubeconfig", "clusters")
-        config = found_config.load(base64.b64decode(secret["data"]["kubeconfig"]))
+        config = untrusted_kubeconfig.load(base64.b64decode(secret["data"]["kubeconfig"]))
         async with Client(config) as client:
             yield client
     finally:

@@ -16,18 +16,20 @@ from tests.support.security.attacker import Attacker
 from tests.support.security.hostile_registry import Hostile, hostile
 
 from hcp.oci import Mirror, RegistryClient
-from hcp.oci.border import Border
+from hcp.oci.address_policy import AddressPolicy
 from hcp.oci.errors import ImageError, RegistryRefused, RegistryUnreachable, UnknownImage
 
 MANIFEST = "/v2/a/b/manifests/t"
 LOGIN = {"username": "team", "password": "of-the-team"}
-GUARDED = Border(guarded=True)
+GUARDED = AddressPolicy(guarded=True)
 
 
-def client_of(*servers: Hostile, border: Border = GUARDED, mirrors: tuple[Mirror, ...] = ()) -> RegistryClient:
+def client_of(
+    *servers: Hostile, address_policy: AddressPolicy = GUARDED, mirrors: tuple[Mirror, ...] = ()
+) -> RegistryClient:
     """The operator's client, with a login for the first server's registry and trust in all of them."""
     auths = {"auths": {servers[0].registry: LOGIN}}
-    return RegistryClient(auths, b"".join(one.ca_pem for one in servers), mirrors, border=border)
+    return RegistryClient(auths, b"".join(one.ca_pem for one in servers), mirrors, address_policy=address_policy)
 
 
 @pytest.fixture
@@ -48,7 +50,7 @@ async def outer(tmp_path: Path) -> AsyncIterator[Hostile]:
 
 async def test_the_targets_answer_whoever_is_free_to_ask(inner: Hostile, outer: Hostile) -> None:
     for one in (inner, outer):
-        async with client_of(one, border=Border()) as free:
+        async with client_of(one, address_policy=AddressPolicy()) as free:
             assert await free.digest(one.image())
     async with client_of(outer) as guarded:
         assert await guarded.digest(outer.image())
@@ -78,13 +80,13 @@ async def test_a_metadata_address(inner: Hostile) -> None:
 
 
 async def test_an_address_of_the_cluster_unless_declared(outer: Hostile) -> None:
-    border = Border(guarded=True, inside=lambda: ["10.0.0.0/32", f"{own_address()}/32"])
-    async with client_of(outer, border=border) as guarded:
+    address_policy = AddressPolicy(guarded=True, inside=lambda: ["10.0.0.0/32", f"{own_address()}/32"])
+    async with client_of(outer, address_policy=address_policy) as guarded:
         with pytest.raises(RegistryRefused, match="belongs to the management cluster"):
             await guarded.digest(outer.image())
     assert outer.asked == []
-    declared = Border(guarded=True, declared=frozenset({outer.registry}), inside=border.inside)
-    async with client_of(outer, border=declared) as guarded:
+    declared = AddressPolicy(guarded=True, declared=frozenset({outer.registry}), inside=address_policy.inside)
+    async with client_of(outer, address_policy=declared) as guarded:
         assert await guarded.digest(outer.image())
 
 
@@ -143,8 +145,8 @@ async def test_a_mirror_inside(inner: Hostile) -> None:
 async def test_a_token_service_that_is_somebody_else(inner: Hostile, outer: Hostile) -> None:
     inner.serve("/token", {"token": "good"})
     outer.want_token(MANIFEST, f"{inner.url}/token")
-    for border in (GUARDED, Border()):
-        async with client_of(outer, inner, border=border) as client:
+    for address_policy in (GUARDED, AddressPolicy()):
+        async with client_of(outer, inner, address_policy=address_policy) as client:
             with pytest.raises(RegistryRefused, match="its certificate does not cover"):
                 await client.digest(outer.image())
     assert inner.logins == []
@@ -156,7 +158,7 @@ async def test_a_token_service_that_the_certificate_covers_is_used(inner: Hostil
     async with hostile(tmp_path, own_address(), covers=("localhost",)) as registry:
         registry.serve_image([b""])
         registry.want_token(MANIFEST, f"https://localhost:{inner.port}/token")
-        async with client_of(registry, inner, border=Border()) as client:
+        async with client_of(registry, inner, address_policy=AddressPolicy()) as client:
             assert await client.digest(registry.image())
         assert len(inner.logins) == 1
         # Covered, but inside: not for the operator.
@@ -181,14 +183,14 @@ async def test_a_login_does_not_travel_with_a_redirect(inner: Hostile, outer: Ho
     outer.serve("/token", {"token": "good"})
     outer.redirect(MANIFEST, f"{inner.url}{MANIFEST}")
     outer.want_token(MANIFEST, f"{outer.url}/token")
-    async with client_of(outer, inner, border=Border()) as client:
+    async with client_of(outer, inner, address_policy=AddressPolicy()) as client:
         assert await client.digest(outer.image())
     assert inner.asked == [MANIFEST]
     assert inner.logins == []
     # Neither does the password when the token service sends us on.
     outer.redirect("/token", f"{inner.url}/token")
     inner.serve("/token", {"token": "good"})
-    async with client_of(outer, inner, border=Border()) as client:
+    async with client_of(outer, inner, address_policy=AddressPolicy()) as client:
         await client.digest(outer.image())
     assert inner.logins == []
 
@@ -204,19 +206,19 @@ async def test_plain_http_unless_declared(tmp_path: Path, outer: Hostile) -> Non
             with pytest.raises(RegistryRefused, match="not served over https"):
                 await guarded.digest(outer.image())
         assert plain.asked == []
-        declared = Border(guarded=True, insecure=frozenset({plain.registry}))
-        async with client_of(plain, border=declared) as guarded:
+        declared = AddressPolicy(guarded=True, insecure=frozenset({plain.registry}))
+        async with client_of(plain, address_policy=declared) as guarded:
             assert await guarded.digest(plain.image())
 
 
 async def test_a_real_registry_is_asked_when_it_is_declared(
     closed_registry: Registry,
 ) -> None:
-    async with RegistryClient(closed_registry.auths, closed_registry.ca_pem, border=GUARDED) as guarded:
+    async with RegistryClient(closed_registry.auths, closed_registry.ca_pem, address_policy=GUARDED) as guarded:
         with pytest.raises(RegistryRefused, match="the machine itself"):
             await guarded.digest(f"{closed_registry.host}/a/b:t")
-    declared = Border(guarded=True, declared=frozenset({closed_registry.host}))
-    async with RegistryClient(closed_registry.auths, closed_registry.ca_pem, border=declared) as guarded:
+    declared = AddressPolicy(guarded=True, declared=frozenset({closed_registry.host}))
+    async with RegistryClient(closed_registry.auths, closed_registry.ca_pem, address_policy=declared) as guarded:
         with pytest.raises(UnknownImage):
             await guarded.digest(f"{closed_registry.host}/a/b:t")
 

@@ -22,9 +22,9 @@ from tests.support.security.hostile_registry import Hostile, digest_of, hostile
 
 from hcp.kube import Client
 from hcp.oci import RegistryClient
-from hcp.oci.bounds import MAX_LAYERS, MAX_UNPACKED
 from hcp.oci.client import MANIFEST_TYPES
 from hcp.oci.errors import BrokenImage
+from hcp.oci.limits import MAX_LAYERS, MAX_UNPACKED
 from hcp.release import read
 from hcp.release.errors import NotARelease
 

@@ -15,7 +15,7 @@ from tests.support.security.route_user import namespace_owner
 from hcp.kube import Client
 from hcp.kube import resources as r
 from hcp.kube.errors import ApiError, Forbidden
-from hcp.router import guard
+from hcp.router import status_policy
 
 HOST = "kube-apiserver.victim.example.com"
 
@@ -61,7 +61,7 @@ class Scene:
 
 @pytest.fixture
 async def scene(client: Client, api_server: Path, namespace: str, tmp_path: Path) -> AsyncIterator[Scene]:
-    for obj in guard.objects():
+    for obj in status_policy.objects():
         await client.apply(obj)
     async with running_world(client, namespace, tmp_path) as world:
         attacker, team = await namespace_owner(client, api_server)

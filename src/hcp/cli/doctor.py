@@ -38,7 +38,7 @@ async def run(call: Call) -> int | None:
     from hcp.cli.engine.files import kubeconfig
     from hcp.cli.engine.table import show_data, table
     from hcp.cli.shared.cluster import connect
-    from hcp.kube import Client, found_config
+    from hcp.kube import Client, untrusted_kubeconfig
     from hcp.preflight.cidrs import parse
     from hcp.preflight.result import failed
     from hcp.preflight.run import everything
@@ -56,7 +56,7 @@ async def run(call: Call) -> int | None:
         infra = None
         if file:
             data = kubeconfig("infra-kubeconfig-file", file)
-            infra = await stack.enter_async_context(Client(found_config.load(data, f"The file {file}")))
+            infra = await stack.enter_async_context(Client(untrusted_kubeconfig.load(data, f"The file {file}")))
         client = await stack.enter_async_context(connect(call))
         ranges = [*call.items("cluster-cidr"), *call.items("service-cidr")]
         findings = await everything(client, ranges, infra, namespace)

@@ -11,11 +11,11 @@ from typing import Any
 
 from hcp.api.paths import at
 from hcp.oci import Mirror
-from hcp.oci.border import Border
+from hcp.oci.address_policy import AddressPolicy
 
 
 class Registries:
-    """The border of the operator's registry clients."""
+    """The address policy of the operator's registry clients."""
 
     def __init__(
         self, inside: Callable[[], Iterable[str]], internal: Iterable[str] = (), insecure: Iterable[str] = ()
@@ -25,14 +25,14 @@ class Registries:
         self._internal = frozenset(internal)
         self._insecure = frozenset(insecure)
 
-    def border(
+    def address_policy(
         self, image_config: Mapping[str, Any] | None, trusted: Iterable[str], mirrors: Iterable[Mirror]
-    ) -> Border:
+    ) -> AddressPolicy:
         """`trusted`: registries with a CA in the image configuration; `mirrors`: those of the administrator."""
         sources = at(image_config, "spec.registrySources") or {}
         insecure = self._insecure | frozenset(sources.get("insecureRegistries") or ())
         mirrored = {place.partition("/")[0] for mirror in mirrors for place in mirror.mirrors}
-        return Border(
+        return AddressPolicy(
             guarded=True,
             declared=self._internal | insecure | frozenset(trusted) | mirrored,
             insecure=insecure,

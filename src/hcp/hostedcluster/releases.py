@@ -79,8 +79,8 @@ class Releases:
         declared = oci_mirrors.from_objects(self._mirror_objects())
         mirrors = [*declared, *oci_mirrors.from_image_content_sources(spec.get("imageContentSources"))]
         cas = await self._registry_cas()
-        border = self._registries.border(self._cache.get(IMAGE_CONFIGS, "cluster"), cas, declared)
-        client = self._pool.get(auths, bundle, mirrors, cas, border)
+        address_policy = self._registries.address_policy(self._cache.get(IMAGE_CONFIGS, "cluster"), cas, declared)
+        client = self._pool.get(auths, bundle, mirrors, cas, address_policy)
         return await self._readings.wait(key_of(dict(cluster)), image, client, partial(read, client, image))
 
     def _mirror_objects(self) -> Iterable[Mapping[str, Any]]:

@@ -1,4 +1,4 @@
-"""The ground: namespace, priorities, and the facts other tools read."""
+"""Namespace, priority classes, and the ConfigMaps that other tools read."""
 
 from __future__ import annotations
 

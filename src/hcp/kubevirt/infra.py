@@ -10,7 +10,7 @@ from typing import Any
 from hcp.api.names import INFRA_CREDENTIALS, KUBECONFIG_KEY
 from hcp.api.paths import at
 from hcp.errors import HcpError
-from hcp.kube import Client, ClientPool, ClusterConfig, found_config
+from hcp.kube import Client, ClientPool, ClusterConfig, untrusted_kubeconfig
 from hcp.kube.errors import NotFound
 from hcp.kube.resources import SECRETS
 
@@ -56,7 +56,7 @@ class InfraClients:
             raise HcpError(f"the secret {INFRA_CREDENTIALS!r} has no key {KUBECONFIG_KEY!r}")
 
         def load() -> ClusterConfig:
-            return found_config.load(base64.b64decode(data), "The kubeconfig of the infra cluster")
+            return untrusted_kubeconfig.load(base64.b64decode(data), "The kubeconfig of the infra cluster")
 
         client = self._pool.get(hosted_namespace, INFRA_CREDENTIALS, data, load)
         return Infra(client, given.get("infraNamespace") or hosted_namespace, external=True)

@@ -18,7 +18,7 @@ from hcp.kubevirt.isolation_report import (
     report,
     tell_infra,
 )
-from hcp.kubevirt.netpol import NAME, PolicyInput, virt_launcher_policy
+from hcp.kubevirt.network_policy import NAME, PolicyInput, virt_launcher_policy
 from hcp.kubevirt.networks import ManagementNetworks, networks_of
 from hcp.kubevirt.published import OnNodes, PublishedServices, on_nodes
 from hcp.runtime import Controller, Result, apply_if_changed

@@ -14,9 +14,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self, TypeVar
 
-from hcp.oci import bounds, errors, layers
+from hcp.oci import errors, layers, limits
+from hcp.oci.address_policy import OPEN, AddressPolicy
 from hcp.oci.auth import Auths
-from hcp.oci.border import OPEN, Border
 from hcp.oci.cache import LruCache
 from hcp.oci.mirrors import Mirror, candidates
 from hcp.oci.reference import Reference, is_digest
@@ -66,18 +66,18 @@ class RegistryClient:
         *,
         trust: Trust | None = None,
         plain_http: Collection[str] = (),
-        border: Border = OPEN,
+        address_policy: AddressPolicy = OPEN,
         platform: tuple[str, str] = ("linux", "amd64"),
         trust_env: bool = False,
     ) -> None:
         """`trust` replaces `ca_pem` when registries have their own CAs; `plain_http` names registries without TLS.
 
-        `border` says where connections may go; without one, anywhere. `trust_env`: through the environment's
-        proxy; a proxy chooses addresses itself, so never together with a border.
+        `address_policy` says where connections may go; without one, anywhere. `trust_env`: through the environment's
+        proxy; a proxy chooses addresses itself, so never together with an address policy.
         """
         known = auths if isinstance(auths, Auths) else Auths(auths)
-        border = replace(border, insecure=border.insecure | frozenset(plain_http))
-        self._transport = RegistryTransport(known, trust or Trust(ca_pem), border, trust_env=trust_env)
+        address_policy = replace(address_policy, insecure=address_policy.insecure | frozenset(plain_http))
+        self._transport = RegistryTransport(known, trust or Trust(ca_pem), address_policy, trust_env=trust_env)
         self._mirrors = tuple(mirrors)
         self._platform = platform
         self._blobs: LruCache[bytes] = LruCache(CACHE_BYTES, len)
@@ -160,7 +160,7 @@ class RegistryClient:
         ref = _parse(ref)
         known = self._blobs.get(digest)
         if known is None:
-            with await self.open_blob(ref, digest, limit=bounds.MAX_SMALL_BLOB) as file:
+            with await self.open_blob(ref, digest, limit=limits.MAX_SMALL_BLOB) as file:
                 known = await asyncio.to_thread(file.read)
             self._blobs.put(digest, known)
         return known
@@ -171,7 +171,7 @@ class RegistryClient:
         async for chunk in self._stream(place, digest, start):
             yield chunk
 
-    async def open_blob(self, ref: Reference | str, digest: str, *, limit: int = bounds.MAX_LAYER) -> IO[bytes]:
+    async def open_blob(self, ref: Reference | str, digest: str, *, limit: int = limits.MAX_LAYER) -> IO[bytes]:
         """A blob as a temporary file, checked; a connection that breaks is continued where it broke."""
         ref = _parse(ref)
         file: IO[bytes] = await asyncio.to_thread(tempfile.SpooledTemporaryFile, 8 << 20)
@@ -224,8 +224,8 @@ class RegistryClient:
         found = body.get("layers")
         if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
             raise errors.broken(str(ref), "its manifest has no layers (schema 1 images are not supported)")
-        if len(found) > bounds.MAX_LAYERS:
-            raise errors.broken(str(ref), f"it has {len(found)} layers, {bounds.MAX_LAYERS} are permitted")
+        if len(found) > limits.MAX_LAYERS:
+            raise errors.broken(str(ref), f"it has {len(found)} layers, {limits.MAX_LAYERS} are permitted")
         return Manifest(str(ref.digest), body, place, len(raw))
 
     def _choose(self, ref: Reference, index: Mapping[str, Any]) -> str:
@@ -251,8 +251,8 @@ class RegistryClient:
     async def _raw_manifest(self, place: Reference) -> tuple[Reference, bytes]:
         async with self._transport.get(place, f"manifests/{place.version}", {"Accept": ACCEPT}) as response:
             try:
-                raw = await bounds.read_at_most(response.content, bounds.MAX_MANIFEST)
-            except bounds.TooLarge as exc:
+                raw = await limits.read_at_most(response.content, limits.MAX_MANIFEST)
+            except limits.TooLarge as exc:
                 raise errors.broken(str(place), f"its manifest has {exc}") from exc
         if place.digest and _sha256(raw) != place.digest:
             raise errors.broken(str(place), f"the registry sent {_sha256(raw)} instead")
@@ -283,7 +283,7 @@ class RegistryClient:
         async with contextlib.aclosing(self._stream(source, digest, file.tell())) as chunks:
             async for chunk in chunks:
                 if limit is not None and file.tell() + len(chunk) > limit:
-                    raise bounds.TooLarge(limit)
+                    raise limits.TooLarge(limit)
                 hasher.update(chunk)
                 file.write(chunk)
 
@@ -303,12 +303,12 @@ class RegistryClient:
             if hasher.hexdigest() == wanted:
                 break
             try:
-                async with asyncio.timeout(bounds.BLOB_SECONDS if limit is not None else None):
+                async with asyncio.timeout(limits.BLOB_SECONDS if limit is not None else None):
                     await self._append(source, digest, file, hasher, limit)
                 break
             except TimeoutError as exc:
                 raise errors.unreachable(str(ref), source.host, "it sends too slowly") from exc
-            except bounds.TooLarge as exc:
+            except limits.TooLarge as exc:
                 raise errors.broken(str(ref), f"{digest} has {exc}") from exc
             except errors.ImageError as exc:
                 tried.append((source.name, exc))

@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from typing import IO, Any, cast
 
-from hcp.oci.bounds import MAX_FILE, MAX_MEMBERS, BoundedReader
+from hcp.oci.limits import MAX_FILE, MAX_MEMBERS, BoundedReader
 
 _OPAQUE = ".wh..wh..opq"
 _WHITEOUT = ".wh."

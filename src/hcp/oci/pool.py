@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping
 from types import TracebackType
 from typing import Any, Self
 
+from hcp.oci.address_policy import OPEN, AddressPolicy
 from hcp.oci.auth import Auths
-from hcp.oci.border import OPEN, Border
 from hcp.oci.client import RegistryClient
 from hcp.oci.mirrors import Mirror
 from hcp.oci.trust import Trust
@@ -40,16 +40,18 @@ class RegistryPool:
         ca_pem: str | None = None,
         mirrors: Iterable[Mirror] = (),
         registry_cas: Mapping[str, str] | None = None,
-        border: Border = OPEN,
+        address_policy: AddressPolicy = OPEN,
     ) -> RegistryClient:
         """The client for exactly these settings. Do not close it."""
         mirrors = tuple(mirrors)
         settings: list[Any] = [auths, ca_pem, [repr(m) for m in mirrors], registry_cas]
-        settings += [border.guarded, sorted(border.declared), sorted(border.insecure)]
+        settings += [address_policy.guarded, sorted(address_policy.declared), sorted(address_policy.insecure)]
         key = hashlib.sha256(json.dumps(settings, sort_keys=True, default=dict).encode()).hexdigest()
         client = self._clients.get(key)
         if client is None:
-            client = RegistryClient(Auths(auths), mirrors=mirrors, trust=Trust(ca_pem, registry_cas), border=border)
+            client = RegistryClient(
+                Auths(auths), mirrors=mirrors, trust=Trust(ca_pem, registry_cas), address_policy=address_policy
+            )
             self._clients[key] = client
             while len(self._clients) > MAX_CLIENTS:
                 self._retire(self._clients.popitem(last=False)[1])

@@ -12,7 +12,7 @@ from typing import Any, Self, TypeVar
 from yarl import URL
 
 from hcp.oci.auth import Auths
-from hcp.oci.border import Border
+from hcp.oci.address_policy import AddressPolicy
 from hcp.oci.reference import Reference, is_digest
 from hcp.oci.requests import Requests
 from hcp.oci.transport import RegistryTransport
@@ -62,7 +62,7 @@ class Pusher:
         insecure = frozenset({self.registry} if url.scheme == "http" else ())
         trust = Trust(ca_pem)
         self._transport = RegistryTransport(
-            auths or Auths(None), trust, Border(insecure=insecure), trust_env=trust_env, socket=socket
+            auths or Auths(None), trust, AddressPolicy(insecure=insecure), trust_env=trust_env, socket=socket
         )
         self._requests = Requests(self._transport)
         self._held_by: dict[str, str] = {}

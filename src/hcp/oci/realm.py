@@ -13,7 +13,7 @@ from typing import Any
 
 from yarl import URL
 
-from hcp.oci.border import Border
+from hcp.oci.address_policy import AddressPolicy
 
 CONNECT_SECONDS = 15.0
 
@@ -49,7 +49,7 @@ def _same_address(one: str, other: str) -> bool:
 
 
 async def certificate(
-    host: str, port: int, context: ssl.SSLContext, border: Border, *, watched: bool
+    host: str, port: int, context: ssl.SSLContext, address_policy: AddressPolicy, *, watched: bool
 ) -> dict[str, Any]:
     """The registry's certificate, verified, over a connection like those of its requests."""
     loop = asyncio.get_running_loop()
@@ -57,7 +57,7 @@ async def certificate(
     async with asyncio.timeout(CONNECT_SECONDS):
         for info in await loop.getaddrinfo(host, port, type=1):
             try:
-                sock = (border.socket if watched else _any)(info)
+                sock = (address_policy.socket if watched else _any)(info)
             except OSError as exc:
                 failure = exc
                 continue

@@ -13,9 +13,9 @@ import aiohttp
 from yarl import URL
 
 from hcp.oci import errors, realm
+from hcp.oci.address_policy import OPEN, AddressPolicy, ForbiddenAddress
 from hcp.oci.auth import Auths, Challenge, Login, Token, parse_challenge
-from hcp.oci.border import OPEN, Border, ForbiddenAddress
-from hcp.oci.bounds import MAX_TOKEN, TooLarge, read_at_most
+from hcp.oci.limits import MAX_TOKEN, TooLarge, read_at_most
 from hcp.oci.reference import Reference
 from hcp.oci.trust import Trust
 
@@ -35,13 +35,13 @@ class RegistryTransport:
     """Sends authorised requests to any number of registries."""
 
     def __init__(
-        self, auths: Auths, trust: Trust, border: Border = OPEN, *, trust_env: bool = False, socket: str | None = None
+        self, auths: Auths, trust: Trust, address_policy: AddressPolicy = OPEN, *, trust_env: bool = False, socket: str | None = None
     ) -> None:
         """`socket`: a Unix socket where the registry listens, whatever host an image names."""
         self._auths = auths
         self._trust = trust
-        self._border = border
-        self._trust_env = trust_env and not border.guarded
+        self._address_policy = address_policy
+        self._trust_env = trust_env and not address_policy.guarded
         self._socket = socket
         self._headers: dict[tuple[str, str], str | Token] = {}
         # Connections whose addresses are checked, and those of registries that may be anywhere.
@@ -148,9 +148,9 @@ class RegistryTransport:
         followed, limits = (REDIRECTS, LIMITS) if method in READING else (KEEPING, UPLOAD_LIMITS)
         for _ in range(MAX_REDIRECTS + 1):
             place = _place(url)
-            if url.scheme != "https" and not (url.scheme == "http" and self._border.is_insecure(place)):
+            if url.scheme != "https" and not (url.scheme == "http" and self._address_policy.is_insecure(place)):
                 raise errors.refused(str(ref), ref.host, f"{_shown(url)} is not served over https")
-            session = self._session(watched=self._border.watches(place))
+            session = self._session(watched=self._address_policy.watches(place))
             context = self._trust.context(ref.registry if place == ref.host else place)
             response = await stack.enter_async_context(
                 session.request(
@@ -179,7 +179,7 @@ class RegistryTransport:
             if self._socket is not None:
                 connector = aiohttp.UnixConnector(self._socket)
             else:
-                connector = aiohttp.TCPConnector(socket_factory=self._border.socket if watched else None)
+                connector = aiohttp.TCPConnector(socket_factory=self._address_policy.socket if watched else None)
             found = aiohttp.ClientSession(
                 timeout=LIMITS, headers={"User-Agent": "hcp"}, connector=connector, trust_env=self._trust_env
             )
@@ -187,7 +187,7 @@ class RegistryTransport:
         return found
 
     def _base(self, ref: Reference) -> str:
-        return f"{'http' if self._border.is_insecure(ref.registry) else 'https'}://{ref.host}"
+        return f"{'http' if self._address_policy.is_insecure(ref.registry) else 'https'}://{ref.host}"
 
     def _check(self, ref: Reference, response: aiohttp.ClientResponse) -> None:
         status = response.status
@@ -246,11 +246,11 @@ class RegistryTransport:
             wanted = host = ""
         if wanted and wanted == host:
             return
-        if wanted and not self._border.is_insecure(ref.registry):
-            watched = self._border.watches(ref.host)
+        if wanted and not self._address_policy.is_insecure(ref.registry):
+            watched = self._address_policy.watches(ref.host)
             context = self._trust.context(ref.registry)
             try:
-                found = await realm.certificate(host, port or 443, context, self._border, watched=watched)
+                found = await realm.certificate(host, port or 443, context, self._address_policy, watched=watched)
             except (OSError, ssl.SSLError, TimeoutError) as exc:
                 raise errors.unreachable(str(ref), ref.host, str(exc) or "no answer in time") from exc
             if realm.covers(found, wanted):

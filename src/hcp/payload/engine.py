@@ -11,15 +11,15 @@ from functools import partial
 from pathlib import Path
 
 from hcp.errors import HcpError
-from hcp.payload import estimates, fetching, godrop, timeline
+from hcp.payload import estimates, fetching, go_cache, timeline
 from hcp.payload.children import Children
 from hcp.payload.cleaning import human_size
 from hcp.payload.component import Component
 from hcp.payload.context import BuildContext
-from hcp.payload.fromdir import holds, take_from
+from hcp.payload.from_directory import holds, take_from
 from hcp.payload.gotool import available_memory
-from hcp.payload.lanes import Room, make_all
 from hcp.payload.linking import check
+from hcp.payload.parallel import Room, make_all
 from hcp.payload.progress import Progress
 from hcp.payload.registry import Registry, default_registry
 from hcp.payload.store import Store
@@ -53,7 +53,7 @@ class Engine:
         self.use_downloads = use_downloads
         self.made: list[timeline.Span] = []
         self._children: list[Children] = []
-        self._warm = godrop.compiled(self.store).exists()
+        self._warm = go_cache.compiled(self.store).exists()
 
     def find(self, name: str) -> Path | None:
         return self.store.find(name, self.registry.key(name))
@@ -72,8 +72,8 @@ class Engine:
         try:
             with self.progress:
                 self._get_or_make(wanted, missing)
-                godrop.drop_modules(self.store)
-                godrop.drop_compiled(self.store)
+                go_cache.drop_modules(self.store)
+                go_cache.drop_compiled(self.store)
         finally:
             os.umask(before)
         return {name: self._present(name) for name in wanted}
@@ -215,7 +215,7 @@ class Engine:
         span = timeline.Span(name, how, began, time.time(), began - since, cpu, idle, os.cpu_count() or 1)
         self.made.append(span)
         timeline.keep(self.store.root, span)
-        godrop.drop_compiled(self.store, above=godrop.compiled_at_most(self.store))
+        go_cache.drop_compiled(self.store, above=go_cache.compiled_at_most(self.store))
         self.progress.done(name, how)
 
     def _context(self, component: Component, key: str, work: Path) -> BuildContext:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
-from hcp.payload import download, gozip, official_images, reach
+from hcp.payload import download, gozip, official_images, reachability
 from hcp.payload.component import Component, Download
 from hcp.payload.context import BuildContext
 from hcp.payload.mirrors import configured
@@ -52,13 +52,13 @@ def first_to_have(
 def places(component: Component) -> dict[str, str]:
     """Server → URL to try it with."""
     urls = [configured().url(item.url) for item in component.downloads]
-    return {reach.base(url): url for url in urls}
+    return {reachability.base(url): url for url in urls}
 
 
 def way_out(components: Sequence[Component], say: Callable[[str], None]) -> set[str]:
     """Asks every publisher at once and says in one line who cannot be reached. Gives the servers that can."""
     asked = {server: url for component in components for server, url in places(component).items()}
-    troubles = reach.probe(asked.values())
+    troubles = reachability.probe(asked.values())
     lost = {server: trouble for server, trouble in troubles.items() if trouble}
     if lost:
         names = ", ".join(sorted(server.partition("://")[2] for server in lost))

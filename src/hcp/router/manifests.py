@@ -5,7 +5,7 @@ from __future__ import annotations
 from hcp.api import manifests as m
 from hcp.api.manifests import Object
 from hcp.api.names import ROUTER_NAMESPACE
-from hcp.router import guard
+from hcp.router import status_policy
 
 NAME = "router-default"
 ROLE = "hcp-router"
@@ -107,4 +107,4 @@ def objects(
     process = deployment(
         image, domain=domain, replicas=replicas, pull_policy=pull_policy, foreign_wildcards=foreign_wildcards
     )
-    return [namespace(), *rights(), *guard.objects(), process, service()]
+    return [namespace(), *rights(), *status_policy.objects(), process, service()]

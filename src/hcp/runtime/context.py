@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from hcp.kube import Client, ClientPool, Resource, found_config
+from hcp.kube import Client, ClientPool, Resource, untrusted_kubeconfig
 from hcp.kube.resources import SECRETS
 from hcp.runtime.informer import Informer
 
@@ -86,7 +86,7 @@ class Guests:
             return None
         data = str((secret.get("data") or {}).get("kubeconfig", ""))
         where = f"The kubeconfig of the hosted cluster in {hosted_ns}"
-        return self.pool.get(hosted_ns, name, data, lambda: found_config.load(base64.b64decode(data), where))
+        return self.pool.get(hosted_ns, name, data, lambda: untrusted_kubeconfig.load(base64.b64decode(data), where))
 
     def forget(self, hosted_ns: str) -> None:
         """Close what is held for a hosted cluster that is gone."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hcp.cli.shared import health, machine_words
+from hcp.cli.shared import health, machine_messages
 from hcp.cli.shared.skew import cluster_version, skew_problem
 from hcp.cli.status.run import waiting_for
 from hcp.cli.status.text import screen
@@ -77,12 +77,12 @@ def test_nothing_is_wrong_with_having_no_nodes_when_none_are_wanted() -> None:
 
 
 def test_pools() -> None:
-    assert machine_words.pool_line(pool(2, 2)) == "node pool demo: 2 of 2 nodes"
+    assert machine_messages.pool_line(pool(2, 2)) == "node pool demo: 2 of 2 nodes"
     waiting = pool(1, 2, cond("Ready", "False", "WaitingForAvailableMachines", "Minimum availability requires 2"))
-    assert "1 of 2 nodes (WaitingForAvailableMachines: Minimum" in machine_words.pool_line(waiting)
+    assert "1 of 2 nodes (WaitingForAvailableMachines: Minimum" in machine_messages.pool_line(waiting)
     assert not health.pool_ready(pool(2, 2, cond("UpdatingVersion", "True")))
     assert health.pool_ready(pool(0, None))
-    assert "0 of 0 nodes" in machine_words.pool_line(pool(0, None))
+    assert "0 of 0 nodes" in machine_messages.pool_line(pool(0, None))
 
 
 def test_a_pool_with_autoscaling_shows_its_bounds_and_that_they_have_no_effect() -> None:
@@ -90,14 +90,14 @@ def test_a_pool_with_autoscaling_shows_its_bounds_and_that_they_have_no_effect()
     said = {"AllFieldsHonoured": unacted.fields(spec), "AutoscalingEnabled": unacted.autoscaling(spec)}
     made = pool(1, None, *(cond(kind, str(ok), reason, text) for kind, (ok, reason, text) in said.items()))
     made["spec"] |= spec
-    assert machine_words.pool_line(made) == "node pool demo: 1 of 2-4 nodes (waiting)"
+    assert machine_messages.pool_line(made) == "node pool demo: 1 of 2-4 nodes (waiting)"
     assert [item["type"] for item in health.problems(made)] == ["AllFieldsHonoured"]
     assert "autoScaling (No autoscaler runs yet" in health.problems(made)[0]["message"]
 
 
 def test_bounds_that_contradict_each_other_are_a_problem() -> None:
     made = pool(0, 1, cond("AutoscalingEnabled", "False", "ValidationFailed", "only one of"))
-    assert "ValidationFailed: only one of" in machine_words.pool_line(made)
+    assert "ValidationFailed: only one of" in machine_messages.pool_line(made)
 
 
 def test_a_field_without_effect_is_never_why_something_waits() -> None:

@@ -57,7 +57,7 @@ RENDER = (HELP - {"hcp.cli.engine.help"}) | {
     "hcp.cli.engine.quantity",
     "hcp.cli.engine.render",
     "hcp.cli.engine.terminal",
-    "hcp.cli.engine.yamlout",
+    "hcp.cli.engine.yaml_output",
 }
 PROGRAM = """
 import sys

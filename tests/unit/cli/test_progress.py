@@ -13,7 +13,7 @@ from typing import Any, cast
 import pytest
 
 from hcp.cli.shared.progress import Progress, wait_until
-from hcp.cli.shared.sight import Sight
+from hcp.cli.shared.watched import Watched
 from hcp.errors import HcpError
 from hcp.kube import Client
 from hcp.kube.errors import Forbidden, unreachable
@@ -37,8 +37,8 @@ asyncio.run(wait_until(None, [Steps()], judge, late="late", seconds=30, hint="",
 """
 
 
-class Told(Sight):
-    """A sight whose news come from the test; each step is an error, or nothing for a change."""
+class Told(Watched):
+    """Watched objects whose news come from the test; each step is an error, or nothing for a change."""
 
     def __init__(self, *steps: Any) -> None:
         super().__init__(NODEPOOLS, "a")
@@ -102,8 +102,8 @@ async def test_a_server_that_is_away_is_waited_out(capsys: pytest.CaptureFixture
         text = answers.pop(0)
         return not answers, text
 
-    sight = Told(None, unreachable("https://x", "refused"), None)
-    await wait_until(NOBODY, [sight], judge, late="late", seconds=5, hint="", again="")
+    watched = Told(None, unreachable("https://x", "refused"), None)
+    await wait_until(NOBODY, [watched], judge, late="late", seconds=5, hint="", again="")
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "etcd waits"
     assert lines[1].startswith("no answer from the management cluster (The API server https://x cannot be reached")
@@ -112,9 +112,9 @@ async def test_a_server_that_is_away_is_waited_out(capsys: pytest.CaptureFixture
 
 
 async def test_a_timeout_while_the_server_is_away_still_says_what_was_stuck() -> None:
-    sight = Told(None, unreachable("https://x", "refused"))
+    watched = Told(None, unreachable("https://x", "refused"))
     with pytest.raises(HcpError, match=r"cannot be reached: refused\); last seen: etcd waits"):
-        await wait_until(NOBODY, [sight], lambda: (False, "etcd waits"), late="l", seconds=1.5, hint="", again="")
+        await wait_until(NOBODY, [watched], lambda: (False, "etcd waits"), late="l", seconds=1.5, hint="", again="")
 
 
 async def test_a_refusal_ends_the_wait() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hcp import pki
 from hcp.errors import HcpError
-from hcp.kube import bounded_yaml, found_config
+from hcp.kube import bounded_yaml, untrusted_kubeconfig
 
 CA = pki.new_ca("ca").cert_pem
 PAIR = pki.new_ca("pair")
@@ -30,8 +30,8 @@ def with_(section: str, **fields: Any) -> bytes:
 
 def test_our_own_kubeconfigs_pass_unchanged() -> None:
     text = pki.kubeconfig_yaml(GOOD)
-    assert found_config.plain_text(text) == text
-    config = found_config.load(text)
+    assert untrusted_kubeconfig.plain_text(text) == text
+    config = untrusted_kubeconfig.load(text)
     assert (config.server, config.ca_pem, config.auth.key_pem) == (
         "https://api.example.com:6443",
         CA,
@@ -43,16 +43,16 @@ def test_only_the_current_context_counts() -> None:
     config = copy.deepcopy(GOOD)
     config["users"].append({"name": "x", "user": {"exec": {"command": "/bin/sh"}}})
     config["contexts"].append({"name": "x", "context": {"cluster": "cluster", "user": "x"}})
-    assert found_config.plain(json.dumps(config)) == GOOD
+    assert untrusted_kubeconfig.plain(json.dumps(config)) == GOOD
     config["current-context"] = "x"
-    with pytest.raises(found_config.RefusedKubeconfig, match=r"users\[\]\.user\.exec"):
-        found_config.load(json.dumps(config))
+    with pytest.raises(untrusted_kubeconfig.RefusedKubeconfig, match=r"users\[\]\.user\.exec"):
+        untrusted_kubeconfig.load(json.dumps(config))
 
 
 def test_harmless_extras_are_left_out() -> None:
     config = copy.deepcopy(GOOD)
     config["clusters"][0]["cluster"] |= {"extensions": [], "insecure-skip-tls-verify": False, "proxy-url": ""}
-    assert found_config.plain(json.dumps(config)) == GOOD
+    assert untrusted_kubeconfig.plain(json.dumps(config)) == GOOD
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_harmless_extras_are_left_out() -> None:
     ],
 )
 def test_the_refused_field_is_named(section: str, field: str, value: Any) -> None:
-    with pytest.raises(found_config.RefusedKubeconfig) as refused:
-        found_config.load(with_(section, **{field: value}))
+    with pytest.raises(untrusted_kubeconfig.RefusedKubeconfig) as refused:
+        untrusted_kubeconfig.load(with_(section, **{field: value}))
     assert refused.value.field == f"{section}s[].{section}.{field}"
     assert refused.value.hint
 
@@ -99,10 +99,10 @@ def test_somebody_has_to_be_named() -> None:
     config = copy.deepcopy(GOOD)
     config["users"][0]["user"] = {}
     with pytest.raises(HcpError, match="neither a token"):
-        found_config.load(json.dumps(config))
+        untrusted_kubeconfig.load(json.dumps(config))
     config["users"][0]["user"] = {"client-certificate-data": PEM}
     with pytest.raises(HcpError, match="without the other"):
-        found_config.load(json.dumps(config))
+        untrusted_kubeconfig.load(json.dumps(config))
 
 
 def test_two_entries_of_one_name_are_refused() -> None:
@@ -110,7 +110,7 @@ def test_two_entries_of_one_name_are_refused() -> None:
     config = copy.deepcopy(GOOD)
     config["users"].append({"name": "admin", "user": {"exec": {}}})
     with pytest.raises(HcpError, match="exactly one entry"):
-        found_config.load(json.dumps(config))
+        untrusted_kubeconfig.load(json.dumps(config))
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_anything_else_is_an_error_for_a_person(section: str, value: Any, inner:
     """Never an exception of Python's own, and never anything but plain data in what was taken."""
     for config in (GOOD | {section: value}, copy.deepcopy(GOOD) | {f"{inner}s": [{"name": "admin", inner: body}]}):
         try:
-            made = found_config.plain(yaml.safe_dump(config))
+            made = untrusted_kubeconfig.plain(yaml.safe_dump(config))
         except HcpError:
             continue
         assert set(made["users"][0]["user"]) <= {"token", "client-certificate-data", "client-key-data"}

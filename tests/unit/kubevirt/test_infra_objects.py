@@ -6,7 +6,7 @@ from hcp.guest.nodes import node_patch
 from hcp.kubevirt import launchers
 from hcp.kubevirt.infra import credentials
 from hcp.kubevirt.loadbalancer import endpoint_slices, infra_name, infra_service, serving, wanted
-from hcp.kubevirt.netpol import PolicyInput, virt_launcher_policy
+from hcp.kubevirt.network_policy import PolicyInput, virt_launcher_policy
 
 SERVICE: dict[str, Any] = {
     "metadata": {"name": "web", "namespace": "default", "uid": "12345678-aaaa-bbbb-cccc-1234567890ab"},

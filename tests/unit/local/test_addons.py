@@ -14,7 +14,7 @@ from hcp.local.addons import config, dns, policy, storage, virtualization, waiti
 from hcp.local.addons.virtualization_steps import is_deployed
 from hcp.local.network.addresses import Addresses
 from hcp.local.network.loadbalancer import is_ours, wanted_address
-from hcp.local.state.wish import Wish
+from hcp.local.state.request import UpRequest
 
 PLAN = Addresses(2)
 
@@ -156,7 +156,7 @@ def test_services_of_another_class_are_left_alone() -> None:
 
 
 def test_releases_are_pushed_where_nodes_can_run() -> None:
-    assert Wish().releases_for("cluster") == ()
-    assert Wish().releases_for("kubevirt") == ("1.36",)
-    assert Wish(releases=()).releases_for("kubevirt") == ()
-    assert Wish(releases=("1.35",)).releases_for("cluster") == ("1.35",)
+    assert UpRequest().releases_for("cluster") == ()
+    assert UpRequest().releases_for("kubevirt") == ("1.36",)
+    assert UpRequest(releases=()).releases_for("kubevirt") == ()
+    assert UpRequest(releases=("1.35",)).releases_for("cluster") == ("1.35",)

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from hcp.errors import HcpError
-from hcp.local.demo import farewell
 from hcp.local.demo import run as demo
-from hcp.local.demo.place import Place
+from hcp.local.demo import summary
 from hcp.local.demo.plan import Step, Tour, control_plane, machines, steps
+from hcp.local.demo.position import Position
 from hcp.payload.estimates import to_make
 
 TOUR = Tour("default", "demo", 2, Path("demo"))
@@ -35,37 +35,37 @@ def test_only_the_step_that_would_take_nodes_away_is_skipped_when_done() -> None
 def test_a_step_done_before_is_said_and_not_run() -> None:
     said: list[str] = []
     step = Step("A hosted cluster", ["local", "no-such-command"], known=["local", "up", "--help"])
-    demo._step(step, said.append, [], Place(4, [step] * 5))
+    demo._step(step, said.append, [], Position(4, [step] * 5))
     assert "There already" in said[0]
 
 
 def test_a_step_not_done_before_is_run_and_its_failure_names_the_step() -> None:
     step = Step("A hosted cluster", ["local", "no-such-command"], known=["local", "no-such-command"])
     with pytest.raises(HcpError, match="Step 5, 'A hosted cluster'"):
-        demo._step(step, lambda _: None, [], Place(4, [step] * 5))
+        demo._step(step, lambda _: None, [], Position(4, [step] * 5))
 
 
 def test_each_step_says_how_long_it_takes_and_how_much_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # nothing is built here
     todo = steps(TOUR)
-    first = Place(0, todo).heading(todo[0])
+    first = Position(0, todo).heading(todo[0])
     assert first.startswith("1/10 A management cluster (about ")
     assert first.endswith(" min left in all)")
     # Parts that several steps need are built once.
     minutes = int(first.split()[-5])
     alone = sum(to_make(step.parts) + step.typical for step in todo) / 60
     assert 20 < minutes < alone
-    last = Place(9, todo).heading(todo[9])
+    last = Position(9, todo).heading(todo[9])
     assert last == "10/10 The nodes are ready (about 2 min)"
 
 
 def test_it_ends_with_five_commands_and_the_console_of_a_machine() -> None:
-    said = farewell.report(replace(TOUR, folder=Path("/my demo")), [("A", 1.0)], "demo-abc")
+    said = summary.report(replace(TOUR, folder=Path("/my demo")), [("A", 1.0)], "demo-abc")
     tries = said.partition("== Five commands to try\n")[2].partition("\n\n")[0].splitlines()
     assert len(tries) == 5
     assert "hcp vm console demo-abc --kubeconfig '/my demo/management.kubeconfig'" in tries[-1]
     assert "local down --purge" in said
-    assert len(farewell.tries(replace(TOUR, nodes=0), "")) == 5
+    assert len(summary.tries(replace(TOUR, nodes=0), "")) == 5
 
 
 def test_stopping_it_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

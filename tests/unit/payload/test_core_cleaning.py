@@ -10,7 +10,7 @@ from tests.support.unit.workshop import Workshop
 
 from hcp.cli.payload.clean import text
 from hcp.payload.cleaning import BUILDING, OLD, clean, disk_size
-from hcp.payload.godrop import drop_modules
+from hcp.payload.go_cache import drop_modules
 
 
 def test_cleaning_keeps_what_is_used(workshop: Workshop) -> None:

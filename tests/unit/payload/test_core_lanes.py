@@ -9,7 +9,7 @@ from tests.support.unit.workshop import Workshop
 
 from hcp.errors import HcpError
 from hcp.payload import BuildContext, Component
-from hcp.payload.lanes import Room, startable
+from hcp.payload.parallel import Room, startable
 
 
 def _component(name: str, *deps: str, compiles: bool = True) -> Component:

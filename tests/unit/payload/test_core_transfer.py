@@ -11,7 +11,7 @@ from tests.support.unit.workshop import Workshop
 
 from hcp.errors import HcpError
 from hcp.payload.cleaning import human_size
-from hcp.payload.godrop import drop_compiled
+from hcp.payload.go_cache import drop_compiled
 from hcp.payload.listing import rows, table
 from hcp.payload.transfer import export, import_file
 

@@ -38,7 +38,7 @@ async def run(call: Call) -> int:
             sys.stdout.buffer.write(data)
             return 0
         namespace = None if call.switch("all-namespaces") else call.text("namespace")
-        from hcp.cli.engine.yamlout import dump
+        from hcp.cli.engine.yaml_output import dump
 
         sys.stdout.write(dump(await merged(client, namespace)))
     return 0

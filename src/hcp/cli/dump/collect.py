@@ -8,7 +8,7 @@ from typing import Any
 
 from hcp.cli.engine.table import plain
 from hcp.cli.engine.terminal import note
-from hcp.cli.engine.yamlout import dump
+from hcp.cli.engine.yaml_output import dump
 from hcp.errors import HcpError
 from hcp.kube import Client, Resource
 

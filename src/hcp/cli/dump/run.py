@@ -15,7 +15,7 @@ from hcp.cli.shared.cluster import connect
 from hcp.cli.shared.kubeconfigs import find_cluster, from_secret
 from hcp.cli.shared.pools import pools_of
 from hcp.errors import HcpError
-from hcp.kube import Client, found_config
+from hcp.kube import Client, untrusted_kubeconfig
 from hcp.kube.resources import CRDS, NAMESPACES, NODES, PVS, SECRETS, STORAGECLASSES
 
 ARCHIVE = "hypershift-dump.tar.gz"
@@ -68,7 +68,7 @@ async def _external_infra(client: Client, folder: Path, namespace: str, pool: di
         data = b64decode(secret["data"][reference.get("key") or names.KUBECONFIG_KEY])
         where = folder / "external-infra-clusters" / f"nodepool-{pool['metadata']['uid']}"
         source = f"The kubeconfig in Secret {namespace}/{reference['name']}"
-        async with Client(found_config.load(data, source)) as infra:
+        async with Client(untrusted_kubeconfig.load(data, source)) as infra:
             await Collector(infra, where).namespace(str(credentials.get("infraNamespace")), logs=True)
     except (HcpError, KeyError, ValueError) as error:
         warn(f"the infra cluster of node pool {pool['metadata']['name']} cannot be read: {error}")
@@ -77,7 +77,7 @@ async def _external_infra(client: Client, folder: Path, namespace: str, pool: di
 async def _guest(client: Client, call: Call, folder: Path, cluster: dict[str, Any], control_plane: str) -> None:
     """What is inside the hosted cluster, with its administrator's kubeconfig."""
     try:
-        config = found_config.load(await from_secret(client, call.prog, cluster))
+        config = untrusted_kubeconfig.load(await from_secret(client, call.prog, cluster))
         if call.switch("dump-guest-cluster-through-kube-service"):
             config = config.with_server(f"https://kube-apiserver.{control_plane}.svc.cluster.local:{SERVICE_PORT}")
         async with Client(config) as guest:

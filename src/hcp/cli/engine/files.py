@@ -100,10 +100,10 @@ def kubeconfig(flag: str, path: str, *, lenient: bool = False) -> bytes:
             raise refuse(flag, path, "there is no list of clusters in it", allowed)
         warn(f'the file "{path}" given with --{flag} is no kubeconfig: there is no list of clusters in it')
         return data
-    from hcp.kube import found_config
+    from hcp.kube import untrusted_kubeconfig
 
     try:
-        found_config.load(data, f'the file "{path}" given with --{flag}')
+        untrusted_kubeconfig.load(data, f'the file "{path}" given with --{flag}')
     except HcpError as error:
         if not lenient:
             raise UsageError(error.sentence, cause=error.cause, hint=error.hint) from None

@@ -6,7 +6,7 @@ import os
 import sys
 
 from hcp.cli.engine.command import UsageError
-from hcp.cli.engine.yamlout import dump
+from hcp.cli.engine.yaml_output import dump
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

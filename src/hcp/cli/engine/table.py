@@ -6,7 +6,7 @@ import json
 import sys
 from typing import Any
 
-from hcp.cli.engine.yamlout import dump
+from hcp.cli.engine.yaml_output import dump
 
 Object = dict[str, Any]
 

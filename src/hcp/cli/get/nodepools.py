@@ -66,9 +66,9 @@ async def run(call: Call) -> int:
 
 def _message(pool: dict[str, Any]) -> str:
     """One line: what is missing, or else what is not as it should be."""
-    from hcp.cli.shared import health, machine_words
+    from hcp.cli.shared import health, machine_messages
 
     bad = health.hindrances(pool) or health.problems(pool)
     if not bad:
         return ""
-    return machine_words.cut(health.explain(bad[0])) if health.pool_ready(pool) else machine_words.wait_of(pool)
+    return machine_messages.cut(health.explain(bad[0])) if health.pool_ready(pool) else machine_messages.wait_of(pool)

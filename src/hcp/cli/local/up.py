@@ -54,10 +54,10 @@ def run(call: Call) -> int:
     from hcp.cli.engine.terminal import end_like_an_interrupt, note
     from hcp.local.lifecycle.report import summary
     from hcp.local.lifecycle.up import up
-    from hcp.local.state.wish import Wish
+    from hcp.local.state.request import UpRequest
 
     end_like_an_interrupt()
-    wish = Wish(
+    request = UpRequest(
         call.text("name"),
         call.text("profile") if call.changed("profile") else None,
         Path(call.text("from")).resolve() if call.text("from") else None,
@@ -65,7 +65,7 @@ def run(call: Call) -> int:
         tuple(filter(None, call.items("release"))) if call.changed("release") else None,
         _bytes(call.text("volumes")),
     )
-    outcome = up(wish, note)
+    outcome = up(request, note)
     print(summary(outcome))
     return 0
 

@@ -31,7 +31,7 @@ COMMAND = Command(
 
 def run(call: Call) -> None:
     from hcp.cli.engine.command import UsageError
-    from hcp.local.lifecycle.using import user_of
+    from hcp.local.lifecycle.in_use import user_of
     from hcp.payload.cleaning import clean
     from hcp.payload.registry import default_registry
     from hcp.payload.store import Store

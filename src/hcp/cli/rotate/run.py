@@ -12,7 +12,7 @@ from hcp.cli.shared import health
 from hcp.cli.shared.cluster import connect
 from hcp.cli.shared.kubeconfigs import find_cluster
 from hcp.cli.shared.progress import wait_until
-from hcp.cli.shared.sight import Sight
+from hcp.cli.shared.watched import Watched
 from hcp.controlplane.certs import AUTHORITIES
 from hcp.errors import HcpError
 from hcp.kube import Client
@@ -112,18 +112,18 @@ def _free(found: Object, prog: str) -> None:
 
 async def _wait(client: Client, call: Call, mark: str) -> None:
     namespace, name = call.text("namespace"), call.arg("NAME")
-    sight = Sight(HOSTEDCLUSTERS, namespace, name)
+    watched = Watched(HOSTEDCLUSTERS, namespace, name)
 
     def judge() -> tuple[bool, str]:
-        if sight.one() is None:
+        if watched.one() is None:
             raise HcpError(f"hosted cluster {namespace}/{name} is gone")
-        done, text = _said(sight.one())
+        done, text = _said(watched.one())
         return done and mark in text, text
 
     again = f"{call.prog} rotate cluster {name} -n {namespace} --status tells how far it is"
     await wait_until(
         client,
-        [sight],
+        [watched],
         judge,
         late=f"the certificates of hosted cluster {namespace}/{name} are not all new",
         seconds=call.seconds("timeout"),

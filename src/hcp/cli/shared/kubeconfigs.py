@@ -8,7 +8,7 @@ from typing import Any
 from hcp.api import names
 from hcp.cli.engine.terminal import note
 from hcp.errors import HcpError
-from hcp.kube import Client, found_config
+from hcp.kube import Client, untrusted_kubeconfig
 from hcp.kube.errors import NotFound
 from hcp.kube.resources import HOSTEDCLUSTERS, SECRETS
 
@@ -45,7 +45,7 @@ def _source(namespace: str, name: str) -> str:
 
 async def single(client: Client, prog: str, namespace: str, name: str) -> bytes:
     cluster = await find_cluster(client, prog, namespace, name)
-    return found_config.plain_text(await from_secret(client, prog, cluster), _source(namespace, name))
+    return untrusted_kubeconfig.plain_text(await from_secret(client, prog, cluster), _source(namespace, name))
 
 
 async def from_secret(client: Client, prog: str, cluster: Object) -> bytes:
@@ -85,7 +85,7 @@ async def merged(client: Client, namespace: str | None) -> Object:
         where = f"{meta['namespace']}/{meta['name']}"
         try:
             data = await from_secret(client, "hcp", cluster)
-            source = found_config.plain(data, _source(meta["namespace"], meta["name"]))
+            source = untrusted_kubeconfig.plain(data, _source(meta["namespace"], meta["name"]))
             add(config, f"{meta['namespace']}-{meta['name']}", source)
         except HcpError as error:
             note(f"left out {where}: {error}")

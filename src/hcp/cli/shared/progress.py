@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from hcp.cli.engine.terminal import alarm, note
-from hcp.cli.shared.sight import Sight
+from hcp.cli.shared.watched import Watched
 from hcp.errors import HcpError
 from hcp.kube import Client
 
@@ -77,7 +77,7 @@ class Steady:
 
 async def wait_until(
     client: Client,
-    sights: Sequence[Sight],
+    watched: Sequence[Watched],
     judge: Callable[[], tuple[bool, str]],
     *,
     late: str,
@@ -86,14 +86,14 @@ async def wait_until(
     again: str,
     trouble: Callable[[], str] = lambda: "",
 ) -> None:
-    """Follows `sights` and asks `judge` after every change until it says done. `seconds` of 0 means for ever.
+    """Follows `watched` and asks `judge` after every change until it says done. `seconds` of 0 means for ever.
 
     `late` is the sentence for when the time is up, such as "node pool a/b is not ready"; `again` says how to go on
     after Ctrl-C. A server that is away is waited out. `trouble` names what waiting will not heal; it is told once.
     """
     progress = Progress()
     changed = asyncio.Event()
-    tasks = [asyncio.ensure_future(sight.follow(client, changed.set)) for sight in sights]
+    tasks = [asyncio.ensure_future(one.follow(client, changed.set)) for one in watched]
     for task in tasks:
         task.add_done_callback(lambda _: changed.set())
     seen = text = "nothing known yet"
@@ -108,9 +108,9 @@ async def wait_until(
                 for task in tasks:
                     if task.done():
                         task.result()
-                away = next((sight.trouble for sight in sights if sight.trouble is not None), None)
+                away = next((one.trouble for one in watched if one.trouble is not None), None)
                 if away is None:
-                    if not all(sight.known for sight in sights):
+                    if not all(one.known for one in watched):
                         continue
                     done, seen = judge()
                     if wrong := steady.news("" if done else trouble()):

@@ -1,14 +1,14 @@
 """Waiting for hosted clusters and node pools; used by `create --wait`, `wait`, `scale --wait`, `upgrade --wait`
-and `destroy`. What is judged are the objects as last seen; see sight.py for how they get here."""
+and `destroy`. What is judged are the objects as last seen; see watched.py for how they get here."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from hcp.api import conditions, names
-from hcp.cli.shared import health, machine_words
+from hcp.cli.shared import health, machine_messages
 from hcp.cli.shared.progress import wait_until
-from hcp.cli.shared.sight import Sight
+from hcp.cli.shared.watched import Watched
 from hcp.errors import HcpError
 from hcp.kube import Client
 from hcp.kube.resources import HOSTEDCLUSTERS, NODEPOOLS
@@ -30,8 +30,8 @@ async def wait_cluster(
     again: str = "",
 ) -> None:
     """Until the control plane is available and, if wanted, the release is rolled out and every pool has its nodes."""
-    cluster = Sight(HOSTEDCLUSTERS, namespace, name)
-    pools = Sight(NODEPOOLS, namespace)
+    cluster = Watched(HOSTEDCLUSTERS, namespace, name)
+    pools = Watched(NODEPOOLS, namespace)
 
     def judge() -> tuple[bool, str]:
         return cluster_progress(
@@ -44,7 +44,7 @@ async def wait_cluster(
     def trouble() -> str:
         found = cluster.one()
         mine = [pool for pool in pools.objects.values() if pool["spec"].get("clusterName") == name]
-        told = [health.cluster_trouble(found) if found else "", *map(machine_words.trouble_of, mine)]
+        told = [health.cluster_trouble(found) if found else "", *map(machine_messages.trouble_of, mine)]
         return next(filter(None, told), "")
 
     only = "" if with_nodes else " --control-plane"
@@ -72,7 +72,7 @@ def cluster_progress(cluster: Object, pools: list[Object], *, with_nodes: bool, 
         done = done and health.control_plane_image(cluster) == image
     if with_nodes:
         pools = sorted(pools, key=lambda pool: str(pool["metadata"]["name"]))
-        lines += [machine_words.pool_line(pool) for pool in pools]
+        lines += [machine_messages.pool_line(pool) for pool in pools]
         done = done and all(health.pool_ready(pool) for pool in pools)
     return done, "; ".join(lines)
 
@@ -81,7 +81,7 @@ async def wait_pool(
     client: Client, prog: str, namespace: str, name: str, seconds: float, *, version: str = "", again: str = ""
 ) -> None:
     """Until the pool has as many nodes as asked for and, if named, has reached the version."""
-    pool = Sight(NODEPOOLS, namespace, name)
+    pool = Watched(NODEPOOLS, namespace, name)
     cluster = (await client.get(NODEPOOLS, name, namespace))["spec"].get("clusterName", "")
     again = again or f"{prog} wait nodepool {name} -n {namespace} goes on waiting"
     await wait_until(
@@ -92,7 +92,7 @@ async def wait_pool(
         seconds=seconds,
         hint=f"{prog} status {cluster} -n {namespace} shows its machines and what they wait for; {again}",
         again=again,
-        trouble=lambda: machine_words.trouble_of(_still_there(pool, "node pool")),
+        trouble=lambda: machine_messages.trouble_of(_still_there(pool, "node pool")),
     )
 
 
@@ -101,8 +101,8 @@ def pool_progress(pool: Object, version: str) -> tuple[bool, str]:
     done = health.pool_ready(pool) and (wanted is None or have == wanted)
     reached = str((pool.get("status") or {}).get("version") or "")
     if version and reached != version:
-        return False, f"{machine_words.pool_line(pool)}, version {reached or 'unknown'} on the way to {version}"
-    return done, machine_words.pool_line(pool)
+        return False, f"{machine_messages.pool_line(pool)}, version {reached or 'unknown'} on the way to {version}"
+    return done, machine_messages.pool_line(pool)
 
 
 async def wait_gone(
@@ -117,12 +117,12 @@ async def wait_gone(
     destroyed_is_enough: bool = False,
 ) -> None:
     """Until the object no longer exists; one that was made anew under its name does not count."""
-    sight = Sight(KINDS[what], namespace, name)
+    watched = Watched(KINDS[what], namespace, name)
     called, uid = f"{what} {namespace}/{name}", ""
 
     def judge() -> tuple[bool, str]:
         nonlocal uid
-        found = sight.one()
+        found = watched.one()
         uid = uid or (found["metadata"]["uid"] if found else "")
         if found is None or found["metadata"]["uid"] != uid:
             return True, f"{called} is gone"
@@ -130,7 +130,7 @@ async def wait_gone(
             return True, f"{called} is destroyed and waits for its grace period"
         return False, deletion_line(called, found)
 
-    await wait_until(client, [sight], judge, late=f"{called} is not gone", seconds=seconds, hint=hint, again=again)
+    await wait_until(client, [watched], judge, late=f"{called} is not gone", seconds=seconds, hint=hint, again=again)
 
 
 def deletion_line(called: str, obj: Object) -> str:
@@ -150,9 +150,9 @@ def _only_waits(cluster: Object) -> bool:
     return asked and health.condition(cluster, conditions.HOSTED_CLUSTER_DESTROYED) is not None
 
 
-def _still_there(sight: Sight, what: str) -> Object:
-    found = sight.one()
+def _still_there(watched: Watched, what: str) -> Object:
+    found = watched.one()
     if found is None:
-        name = str(sight.fields).partition("=")[2]
-        raise HcpError(f"{what} {sight.namespace}/{name} is gone: it was deleted meanwhile", exit_code=NOT_FOUND)
+        name = str(watched.fields).partition("=")[2]
+        raise HcpError(f"{what} {watched.namespace}/{name} is gone: it was deleted meanwhile", exit_code=NOT_FOUND)
     return found

@@ -8,7 +8,7 @@ from typing import Any
 from hcp.api import defaults, names
 from hcp.cli.engine.command import Call
 from hcp.cli.engine.table import show_data
-from hcp.cli.shared import health, machine_words
+from hcp.cli.shared import health, machine_messages
 from hcp.cli.shared.cluster import connect
 from hcp.cli.shared.kubeconfigs import find_cluster
 from hcp.cli.shared.listing import if_served
@@ -158,5 +158,5 @@ def waiting_for(cluster: Object, pools: list[Object]) -> list[str]:
         return [f"deletion, held by {holds}"]
     if not health.is_true(cluster, "Available") or not health.at_its_version(cluster):
         found.append(health.control_plane_line(cluster))
-    found += [machine_words.pool_line(pool) for pool in pools if not health.pool_ready(pool)]
+    found += [machine_messages.pool_line(pool) for pool in pools if not health.pool_ready(pool)]
     return found

@@ -14,7 +14,7 @@ from hcp.errors import HcpError, sentence
 from hcp.hostedcluster import given
 from hcp.hostedcluster.releases import MissingInput
 from hcp.hostedcluster.scope import LOOK_AGAIN, Learned, Object, Scope
-from hcp.kube import found_config
+from hcp.kube import untrusted_kubeconfig
 from hcp.kube.resources import CONFIGMAPS, SECRETS
 
 
@@ -64,7 +64,7 @@ async def _credentials(scope: Scope, ref: dict[str, str], infra_namespace: str) 
         return [], {"credentials_problem": sentence(exc)}
     where = f"The kubeconfig in Secret {scope.params.cluster_namespace}/{name}"
     try:
-        kubeconfig = found_config.plain_text(base64.b64decode(source["data"][key]), where)
+        kubeconfig = untrusted_kubeconfig.plain_text(base64.b64decode(source["data"][key]), where)
     except HcpError as exc:
         await _drop_unsafe_copy(scope)
         return [], {"credentials_problem": sentence(exc), "credentials_reason": c.INVALID_PLATFORM_CREDENTIALS}
@@ -77,6 +77,6 @@ async def _drop_unsafe_copy(scope: Scope) -> None:
     if live is None or not text:
         return
     try:
-        found_config.load(base64.b64decode(text))
+        untrusted_kubeconfig.load(base64.b64decode(text))
     except HcpError:
         await scope.cache.remove(SECRETS, names.INFRA_CREDENTIALS, scope.namespace)

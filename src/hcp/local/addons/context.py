@@ -10,8 +10,8 @@ from pathlib import Path
 from hcp.local.state import parts
 from hcp.local.state import spec as specs
 from hcp.local.state.layout import Layout
+from hcp.local.state.request import UpRequest
 from hcp.local.state.spec import Spec
-from hcp.local.state.wish import Wish
 from hcp.payload import Progress
 
 
@@ -21,7 +21,7 @@ class Context:
 
     layout: Layout
     spec: Spec
-    wish: Wish
+    request: UpRequest
     say: Callable[[str], None]
     lap: Callable[[str], None]
     began: float | None = None
@@ -30,12 +30,12 @@ class Context:
     async def ensure(self, names: Iterable[str]) -> dict[str, Path]:
         """Finished artifacts of payload components; builds what is missing."""
         found = await asyncio.to_thread(
-            parts.ensure, list(names), Progress(), from_dir=self.wish.from_dir, build=self.wish.build
+            parts.ensure, list(names), Progress(), from_dir=self.request.from_dir, build=self.request.build
         )
         return dict(found.paths)
 
     def done(self, step: str, digest: str) -> bool:
-        """Whether an earlier run finished this step with the very same wish."""
+        """Whether an earlier run finished this step with the very same request."""
         return self.spec.applied.get(step) == digest
 
     def remember(self, step: str, digest: str) -> None:

@@ -10,7 +10,7 @@ from hcp.payload.published import OPERATOR, is_image, with_parts
 
 async def bring_up(ctx: Context) -> bool:
     """Says whether anything had to be done."""
-    minors = ctx.wish.releases_for(ctx.spec.profile)
+    minors = ctx.request.releases_for(ctx.spec.profile)
     names = [OPERATOR, *(f"release-{minor}" for minor in minors)]
     artifacts = await ctx.ensure(with_parts(names))
     ctx.lap("releases built")

@@ -1,6 +1,6 @@
 """The part of `up` that speaks to the API server, in the order in which things become usable.
 
-Each step states the whole wish and applies it; running it again finds nothing to do.
+Each step states all that shall be there and applies it; running it again finds nothing to do.
 """
 
 from __future__ import annotations
@@ -26,6 +26,6 @@ async def _bring_up(ctx: Context) -> bool:
             ctx.say(f"Usable now: pods, Services, volumes and Routes at {ctx.spec.server}")
         if ctx.spec.profile == "kubevirt":
             changed = await virtualization_steps.bring_up(ctx, client) or changed
-        if ctx.wish.releases_for(ctx.spec.profile):
+        if ctx.request.releases_for(ctx.spec.profile):
             changed = await releases.bring_up(ctx) or changed
     return changed

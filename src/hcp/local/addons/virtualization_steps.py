@@ -31,20 +31,20 @@ async def bring_up(ctx: Context, client: Client) -> bool:
     ctx.lap("KubeVirt and CDI built")
     refs = references(images)
     usable, why = kvm()
-    wishes = [virtualization.kubevirt(emulation=not usable), virtualization.cdi(), *virtualization.direct_imports()]
+    wanted = [virtualization.kubevirt(emulation=not usable), virtualization.cdi(), *virtualization.direct_imports()]
     manifests = [with_images(texts[name], refs) for name in sorted(texts)]
-    digest = digest_of([{"revision": virtualization.REVISION, "manifests": manifests}, *wishes])
+    digest = digest_of([{"revision": virtualization.REVISION, "manifests": manifests}, *wanted])
     if ctx.done("virtualization", digest) and await _deployed(client):
         return False
     how = f"KVM: {why}" if usable else f"software emulation: {why}"
     ctx.say(f"  virtual machines will use {how}")
-    await _install(ctx, client, {name: with_images(text, refs) for name, text in texts.items()}, wishes, images)
+    await _install(ctx, client, {name: with_images(text, refs) for name, text in texts.items()}, wanted, images)
     ctx.remember("virtualization", digest)
     return True
 
 
 async def _install(
-    ctx: Context, client: Client, texts: dict[str, str], wishes: list[Object], images: dict[str, Path]
+    ctx: Context, client: Client, texts: dict[str, str], wanted: list[Object], images: dict[str, Path]
 ) -> None:
     sent = await push(ctx.layout, images.values(), ctx.say)
     if sent:
@@ -52,7 +52,7 @@ async def _install(
     ctx.lap("KubeVirt and CDI pushed")
     operators = [obj for text in texts.values() for obj in virtualization.documents(text)]
     await apply_all(client, operators)
-    await apply_all(client, wishes)
+    await apply_all(client, wanted)
     ctx.lap("KubeVirt and CDI applied")
     await asyncio.gather(
         _phase(client, KUBEVIRTS, "kubevirt", virtualization.KUBEVIRT_NAMESPACE, ctx),

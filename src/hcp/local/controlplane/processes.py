@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from hcp.local.controlplane import secrecy
+from hcp.local.controlplane import encryption
 from hcp.local.state.layout import Layout
 from hcp.local.state.spec import Spec
 from hcp.local.supervisor.processes import Probe, Process
@@ -91,7 +91,7 @@ def _api_server(spec: Spec, layout: Layout, binaries: Binaries, versions: Versio
         f"--proxy-client-cert-file={pki / 'front-proxy.crt'}",
         f"--proxy-client-key-file={pki / 'front-proxy.key'}",
         "--enable-aggregator-routing=true",
-        *secrecy.flags(layout),
+        *encryption.flags(layout),
         "--profiling=false",
         "--v=1",
     ]

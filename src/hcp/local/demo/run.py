@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import IO
 
 from hcp.errors import HcpError
-from hcp.local.demo import farewell
-from hcp.local.demo.place import Place
+from hcp.local.demo import summary
 from hcp.local.demo.plan import Step, Tour, background, steps
+from hcp.local.demo.position import Position
 from hcp.local.demo.workload import Workload, first_node
-from hcp.payload import fetching, find, godrop, timeline
+from hcp.payload import fetching, find, go_cache, timeline
 from hcp.payload.store import Store, cache_root
 
 Say = Callable[[str], None]
@@ -36,22 +36,22 @@ def run(tour: Tour, say: Say) -> None:
     try:
         # What one step fetches and compiles stays for the next. Parts that are needed last use what the first steps
         # leave idle: time in which they wait for a server, or link with one core.
-        with godrop.keeping(Store()), _building(tour, say) as build:
+        with go_cache.keeping(Store()), _building(tour, say) as build:
             for number, step in enumerate(todo):
                 if step.needs_build:
                     _await_build(build, tour, say, laps)
-                _step(step, say, laps, Place(number, todo))
+                _step(step, say, laps, Position(number, todo))
         if tour.nodes:
             started = time.monotonic()
             say("\n== A web workload behind a load balancer address")
             say(Workload(tour.guest).show())
             laps.append(("A web workload answers", time.monotonic() - started))
     except KeyboardInterrupt:
-        say(farewell.stopped(tour, number + 1, len(todo), todo[number].title))
+        say(summary.stopped(tour, number + 1, len(todo), todo[number].title))
         raise
     if built := timeline.kept(cache_root(), since=began):
         say(f"\n== What was built\n{timeline.text(built)}")
-    say(farewell.report(tour, laps, first_node(tour.guest) if tour.nodes else ""))
+    say(summary.report(tour, laps, first_node(tour.guest) if tour.nodes else ""))
 
 
 def _something_missing(tour: Tour) -> bool:
@@ -62,12 +62,12 @@ def _hcp(words: Sequence[str]) -> list[str]:
     return [sys.executable, "-m", "hcp", *words]
 
 
-def _step(step: Step, say: Say, laps: list[tuple[str, float]], place: Place) -> None:
+def _step(step: Step, say: Say, laps: list[tuple[str, float]], position: Position) -> None:
     if step.known and _succeeds(step.known):
-        say(f"\n== {place.heading(step)}\nThere already, from an earlier run: hcp {shlex.join(step.known)}")
+        say(f"\n== {position.heading(step)}\nThere already, from an earlier run: hcp {shlex.join(step.known)}")
         return
     to = f" > {shlex.quote(str(step.save))}" if step.save else ""
-    say(f"\n== {place.heading(step)}\n$ hcp {shlex.join(step.command)}{to}")
+    say(f"\n== {position.heading(step)}\n$ hcp {shlex.join(step.command)}{to}")
     started = time.monotonic()
     with _output(step.save) as out:
         child = subprocess.Popen(_hcp(step.command), stdout=out)
@@ -77,7 +77,7 @@ def _step(step: Step, say: Say, laps: list[tuple[str, float]], place: Place) -> 
             _end(child)
     if code:
         raise HcpError(
-            f"Step {place.number + 1}, '{step.title}', ended with exit code {code}",
+            f"Step {position.number + 1}, '{step.title}', ended with exit code {code}",
             hint="The lines above say why. What was done stays: run `make demo` again and it continues here.",
         )
     laps.append((step.title, time.monotonic() - started))

@@ -17,7 +17,7 @@ from hcp.errors import HcpError
 from hcp.local.host import programs
 from hcp.local.host.checks import inotify_limits
 from hcp.local.host.resolvers import machine_nameservers
-from hcp.local.network.guard import machine_rules
+from hcp.local.network.firewall import machine_rules
 from hcp.local.state.locks import exclusive
 from hcp.local.state.spec import Spec, write_file
 

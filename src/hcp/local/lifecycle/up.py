@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hcp.errors import HcpError
-from hcp.local.controlplane import certs, secrecy
+from hcp.local.controlplane import certs, encryption
 from hcp.local.controlplane.processes import control_plane
 from hcp.local.lifecycle.plan import plan
 from hcp.local.node import launch, volumes
@@ -18,8 +18,8 @@ from hcp.local.state import spec as specs
 from hcp.local.state.layout import Layout
 from hcp.local.state.locks import exclusive
 from hcp.local.state.parts import Parts
+from hcp.local.state.request import UpRequest
 from hcp.local.state.spec import Spec
-from hcp.local.state.wish import Wish
 from hcp.local.supervisor import control
 from hcp.local.supervisor.processes import Process, dump
 from hcp.payload import Progress
@@ -37,20 +37,20 @@ class Outcome:
     """How long each phase took."""
 
 
-def up(wish: Wish, say: Say) -> Outcome:
-    layout = Layout.of(wish.name)
-    spec = plan(layout, wish.profile)
+def up(request: UpRequest, say: Say) -> Outcome:
+    layout = Layout.of(request.name)
+    spec = plan(layout, request.profile)
     layout.make()
-    with exclusive(layout.lock, lambda: say(f"Another command is working on cluster '{wish.name}', waiting for it")):
-        spec = plan(layout, wish.profile)
-        return _Run(wish, layout, spec, say).run()
+    with exclusive(layout.lock, lambda: say(f"Another command is working on cluster '{request.name}', waiting for it")):
+        spec = plan(layout, request.profile)
+        return _Run(request, layout, spec, say).run()
 
 
 class _Run:
     """One run of `up` under the cluster's lock."""
 
-    def __init__(self, wish: Wish, layout: Layout, spec: Spec, say: Say) -> None:
-        self.wish = wish
+    def __init__(self, request: UpRequest, layout: Layout, spec: Spec, say: Say) -> None:
+        self.request = request
         self.layout = layout
         self.spec = spec
         self.say = say
@@ -58,7 +58,7 @@ class _Run:
         self._mark = time.monotonic()
 
     def run(self) -> Outcome:
-        volumes.check(self.layout, self.wish.volumes, has_node=self.spec.has_node)
+        volumes.check(self.layout, self.request.volumes, has_node=self.spec.has_node)
         started = self._processes()
         changed = started
         if self.spec.has_node:
@@ -67,7 +67,7 @@ class _Run:
 
             facts = control.ask(self.layout, "facts") if started else None
             began = facts["began"] if facts else None
-            changed = bring_up(Context(self.layout, self.spec, self.wish, self.say, self.lap, began)) or changed
+            changed = bring_up(Context(self.layout, self.spec, self.request, self.say, self.lap, began)) or changed
         return Outcome(self.spec, self.layout, changed, self.seconds)
 
     def lap(self, phase: str) -> None:
@@ -108,13 +108,13 @@ class _Run:
             check_disk(self.layout, self.spec)
             check_ports(self.spec)
         self.lap("checks")
-        found = parts.gather(self.spec, Progress(), from_dir=self.wish.from_dir, build=self.wish.build)
+        found = parts.gather(self.spec, Progress(), from_dir=self.request.from_dir, build=self.request.build)
         self.lap("payload")
         certs.ensure(self.layout, self.spec)
-        secrecy.ensure(self.layout)
+        encryption.ensure(self.layout)
         if self.spec.has_node:
             self._configure(found)
-        specs.write_file(self.layout.processes, dump(order_sheet(self.spec, self.layout, found)))
+        specs.write_file(self.layout.processes, dump(process_list(self.spec, self.layout, found)))
         specs.save(self.layout, self.spec)
         self.lap("certificates and configuration")
         return found
@@ -125,7 +125,7 @@ class _Run:
 
         pause = references({"image-pause": found.paths["image-pause"]})["pause"]
         write_configuration(self.spec, self.layout, found.binaries(), pause, may_lower_oom_score=may_lower_oom_score())
-        volumes.prepare(self.layout, found.binaries()["mkfs.btrfs"], self.wish.volumes, self.say)
+        volumes.prepare(self.layout, found.binaries()["mkfs.btrfs"], self.request.volumes, self.say)
         specs.write_file(self.layout.run / "tools", "".join(f"{path}\n" for path in found.tools()))
 
     def _wait(self) -> None:
@@ -160,7 +160,7 @@ class _Run:
         )
 
 
-def order_sheet(spec: Spec, layout: Layout, found: Parts) -> list[Process]:
+def process_list(spec: Spec, layout: Layout, found: Parts) -> list[Process]:
     """All processes of a profile."""
     binaries, versions = found.binaries(), found.binary_versions()
     processes = control_plane(spec, layout, binaries, versions)

@@ -14,7 +14,7 @@ from hcp.errors import HcpError
 from hcp.local.host import machine, programs
 from hcp.local.host.checks import kvm
 from hcp.local.host.resolvers import machine_nameservers
-from hcp.local.network.guard import node_rules
+from hcp.local.network.firewall import node_rules
 from hcp.local.node import cgroups, launch
 from hcp.local.node.files import node_etc
 from hcp.local.state.layout import Layout
@@ -32,7 +32,7 @@ def start_in_namespaces(layout: Layout, spec: Spec, tools: list[Path]) -> int:
     wait_read, wait_write = os.pipe()
     with (layout.logs / "supervisor.log").open("ab") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "hcp.local.node.inside", str(layout.root), str(tell_write), str(wait_read)],
+            [sys.executable, "-m", "hcp.local.node.namespace_init", str(layout.root), str(tell_write), str(wait_read)],
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

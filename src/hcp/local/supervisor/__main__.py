@@ -50,7 +50,7 @@ class Supervisor:
         socket.unlink(missing_ok=True)
 
     def _load(self) -> None:
-        """Starts what is new in the order sheet. What runs already is left alone."""
+        """Starts what is new in the process list. What runs already is left alone."""
         for spec in read(self.state / "run" / "processes.json"):
             if spec.name in self.children:
                 continue

@@ -1,4 +1,4 @@
-"""The supervisor's order sheet: which processes, in which order, and how to tell that one is well.
+"""What the supervisor reads: which processes, in which order, and how to tell that one is ready.
 
 Plain data in a JSON file, so the supervisor knows nothing of Kubernetes and imports next to nothing.
 """

@@ -12,7 +12,7 @@ def components() -> Iterator[Component]:
 
     from hcp.payload import disk, release
     from hcp.payload.image import image_component
-    from hcp.payload.images import bases, own, tools, virt_manifests
+    from hcp.payload.images import bases, hcp_image, tools, virt_manifests
     from hcp.payload.images.conformance import conformance_images
     from hcp.payload.images.network import network_images
     from hcp.payload.images.static import MINORS, static_images
@@ -31,6 +31,6 @@ def components() -> Iterator[Component]:
     for image in conformance_images():
         yield replace(image_component(image), on_request=True)
     yield from virt_manifests.components()
-    yield from own.components()
+    yield from hcp_image.components()
     yield from disk.components(MINORS)
     yield from release.components(MINORS)

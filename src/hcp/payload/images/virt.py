@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from hcp.payload.image import Image, Take, binaries, version_of
 from hcp.payload.images import bases
-from hcp.payload.images.fitness import kubevirt_unfit
+from hcp.payload.images.suitability import kubevirt_unfit
 from hcp.payload.versions import recipe_dir
 
 _USER = "1001"

@@ -18,7 +18,7 @@ from hcp.payload.builders.kubevirt import with_placeholders
 from hcp.payload.component import Component, Download
 from hcp.payload.context import BuildContext
 from hcp.payload.image import version_of
-from hcp.payload.images.fitness import kubevirt_unfit
+from hcp.payload.images.suitability import kubevirt_unfit
 from hcp.payload.manifests import IMAGE_PLACEHOLDER
 
 PATH = "manifests/op.yaml"

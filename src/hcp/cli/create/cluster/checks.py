@@ -10,7 +10,7 @@ from hcp.cli.create.options import ClusterOptions
 from hcp.cli.engine.command import Call
 from hcp.cli.engine.terminal import warn
 from hcp.errors import HcpError
-from hcp.kube import Client, Resource, found_config
+from hcp.kube import Client, Resource, untrusted_kubeconfig
 from hcp.kube.errors import Forbidden, NotFound
 from hcp.kube.resources import CONFIGMAPS, HOSTEDCLUSTERS, NAMESPACES, NODEPOOLS, NODES, SECRETS, STORAGECLASSES
 
@@ -174,7 +174,7 @@ async def infra(client: Client, options: ClusterOptions) -> None:
             if options.infra_kubeconfig is None:
                 findings = [await addresses(client, [*options.cluster_cidrs, *options.service_cidrs])]
             else:
-                async with Client(found_config.load(options.infra_kubeconfig)) as other:
+                async with Client(untrusted_kubeconfig.load(options.infra_kubeconfig)) as other:
                     findings = await infra_check(other, options.infra_namespace)
     except TimeoutError:
         warn("the infra cluster does not answer; hcp doctor looks at it in detail")

@@ -11,7 +11,7 @@ from hcp.cli.create.options import WorkerOptions
 from hcp.cli.engine import grammar
 from hcp.cli.engine.command import Call, UsageError
 from hcp.cli.engine.terminal import note, warn
-from hcp.cli.engine.yamlout import dump
+from hcp.cli.engine.yaml_output import dump
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

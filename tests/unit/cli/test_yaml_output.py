@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hcp.cli.engine.yamlout import dump
+from hcp.cli.engine.yaml_output import dump
 
 # Texts that a reader could take for something else, or that end a line, a document or a quote.
 TRICKY = ["yes", "No", "null", "~", "1", "1.5", "0x1f", "1e3", "2026-01-01", "12:30", "=", "<<", "true", "{}", "[]"]

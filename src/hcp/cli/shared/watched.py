@@ -1,4 +1,4 @@
-"""Keeping a few objects in sight while a person waits for them: list, then watch, and again when the watch ends.
+"""Watching a few objects while a person waits for them: list, then watch, and again when the watch ends.
 
 An informer hides its troubles, because a controller can only wait. Here they are shown, and a refusal that lasts ends
 the wait. Listing anew after every broken watch keeps it simple and costs little: there are one or two kinds to follow.
@@ -36,7 +36,7 @@ LONGEST_PAUSE = 5.0
 SHORT = 1.0
 
 
-class Sight:
+class Watched:
     """The objects of one kind in a namespace, or the one of a name, as last seen."""
 
     def __init__(self, resource: Resource, namespace: str, name: str = "") -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hcp.cli.engine.terminal import red
-from hcp.cli.shared import health, machine_words, progress
+from hcp.cli.shared import health, machine_messages, progress
 from hcp.nodepool.aggregate import machines_summary
 
 Object = dict[str, Any]
@@ -46,24 +46,24 @@ def test_machines_are_counted_by_how_far_they_are() -> None:
         machine("d", Ready=("True", "", "")),
     )
     expected = "node pool demo: 0 of 4 nodes (1 getting the boot disk, 1 starting, 2 booting)"
-    assert machine_words.pool_line(made) == expected
-    assert machine_words.trouble_of(made) == ""
+    assert machine_messages.pool_line(made) == expected
+    assert machine_messages.trouble_of(made) == ""
 
 
 def test_a_node_that_is_there_and_not_ready() -> None:
     text = "Node condition Ready is False. " * 10
     made = pool(machine("a", Ready=("True", "", ""), NodeHealthy=("False", "NodeConditionsFailed", text)))
-    assert machine_words.wait_of(made) == "1 node not ready yet"
+    assert machine_messages.wait_of(made) == "1 node not ready yet"
 
 
 def test_reasons_nobody_knows_are_read_aloud() -> None:
     made = pool(machine("a", Ready=("False", "WaitingForTheMoon", DUMP)))
-    assert machine_words.wait_of(made) == "1 waiting for the moon"
-    assert machine_words.words("DVPending") == "dv pending"
+    assert machine_messages.wait_of(made) == "1 waiting for the moon"
+    assert machine_messages.words("DVPending") == "dv pending"
 
 
 def test_no_machines_yet() -> None:
-    assert machine_words.wait_of(pool()) == "NotFound: No Machines are created"
+    assert machine_messages.wait_of(pool()) == "NotFound: No Machines are created"
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_no_machines_yet() -> None:
     ],
 )
 def test_what_waiting_does_not_heal_is_named_with_what_to_do(reason: str, text: str, stage: str, advice: str) -> None:
-    told = machine_words.trouble_of(pool(machine("a", Ready=("False", reason, text))))
+    told = machine_messages.trouble_of(pool(machine("a", Ready=("False", reason, text))))
     assert told.startswith(f"machine a: {stage} ({text[:20]}")
     assert advice in told
     assert len(told) < 300
@@ -82,8 +82,8 @@ def test_what_waiting_does_not_heal_is_named_with_what_to_do(reason: str, text: 
 
 def test_a_mistake_in_the_spec_goes_before_what_machines_say() -> None:
     made = pool(machine("a"), ValidPlatformConfig=("False", "ValidationFailed", "no storage class nope\nmore"))
-    assert machine_words.wait_of(made) == "ValidationFailed: no storage class nope"
-    assert "correct its spec" in machine_words.trouble_of(made)
+    assert machine_messages.wait_of(made) == "ValidationFailed: no storage class nope"
+    assert "correct its spec" in machine_messages.trouble_of(made)
 
 
 def test_a_cluster_with_a_bad_release_is_in_trouble_and_a_starting_one_is_not() -> None:

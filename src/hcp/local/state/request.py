@@ -9,7 +9,7 @@ DEFAULT_RELEASES = ("1.36",)
 
 
 @dataclass(frozen=True)
-class Wish:
+class UpRequest:
     name: str = "default"
     profile: str | None = None
     from_dir: Path | None = None

@@ -1,4 +1,4 @@
-"""Keeping objects in sight through everything an API server does: events, ended and refused watches, absences."""
+"""Watching objects through everything an API server does: events, ended and refused watches, absences."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import pytest
 
-from hcp.cli.shared import sight as module
-from hcp.cli.shared.sight import Sight
+from hcp.cli.shared import watched as module
+from hcp.cli.shared.watched import Watched
 from hcp.kube import Client
 from hcp.kube.errors import Forbidden, Gone, NotFound, ServerFailure, Unauthorized
 from hcp.kube.resources import NODEPOOLS
@@ -44,18 +44,18 @@ class Server:
             yield event
 
 
-async def follow(server: Server, seconds: float = 0.5) -> tuple[Sight, list[tuple[dict[str, int], str]]]:
+async def follow(server: Server, seconds: float = 0.5) -> tuple[Watched, list[tuple[dict[str, int], str]]]:
     """What was seen at each telling: replicas by name, and the trouble."""
     seen: list[tuple[dict[str, int], str]] = []
-    sight = Sight(NODEPOOLS, "a")
+    watched = Watched(NODEPOOLS, "a")
 
     def tell() -> None:
-        replicas = {name: obj["spec"]["replicas"] for name, obj in sight.objects.items()}
-        seen.append((replicas, str(sight.trouble or "")))
+        replicas = {name: obj["spec"]["replicas"] for name, obj in watched.objects.items()}
+        seen.append((replicas, str(watched.trouble or "")))
 
     with suppress(TimeoutError):
-        await asyncio.wait_for(sight.follow(cast(Client, server), tell), seconds)
-    return sight, seen
+        await asyncio.wait_for(watched.follow(cast(Client, server), tell), seconds)
+    return watched, seen
 
 
 async def test_events_are_taken_in_one_by_one() -> None:
@@ -71,10 +71,10 @@ async def test_events_are_taken_in_one_by_one() -> None:
 
 async def test_a_dropped_watch_is_begun_anew_from_a_fresh_list() -> None:
     server = Server([[pool("a", 1)], [pool("a", 4)]], [[Gone("too old")], [], [("MODIFIED", pool("a", 5))]])
-    sight, seen = await follow(server, 1.5)
+    watched, seen = await follow(server, 1.5)
     assert server.asked >= 3
     assert ({"a": 5}, "") in seen
-    assert sight.trouble is None
+    assert watched.trouble is None
 
 
 async def test_a_server_in_trouble_is_shown_and_asked_again() -> None:
@@ -97,6 +97,6 @@ async def test_a_refusal_of_a_server_that_has_just_started_is_waited_out(monkeyp
 
 
 async def test_a_kind_that_is_not_served_has_no_objects() -> None:
-    sight, seen = await follow(Server([NotFound("no such kind")]), 0.3)
+    watched, seen = await follow(Server([NotFound("no such kind")]), 0.3)
     assert seen[0] == ({}, "")
-    assert sight.known
+    assert watched.known

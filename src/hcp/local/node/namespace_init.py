@@ -1,4 +1,4 @@
-"""`python -m hcp.local.node.inside STATE_FOLDER`: makes the namespaces and becomes the supervisor in them.
+"""`python -m hcp.local.node.namespace_init STATE_FOLDER`: makes the namespaces and becomes the supervisor in them.
 
 Started by `up`, which holds two pipes: on one we tell the pid of the new process 1, on the other we wait until the
 network link is in place. When `up` dies in between, the pipe closes and nothing stays.

@@ -27,7 +27,7 @@ def _no_networks() -> Iterable[str]:
 
 
 @dataclass(frozen=True)
-class Border:
+class AddressPolicy:
     """What is let through. Registries are `host` or `host:port`, as image references write them."""
 
     guarded: bool = False
@@ -64,7 +64,7 @@ class Border:
         return socket.socket(family, kind, proto)
 
 
-OPEN = Border()
+OPEN = AddressPolicy()
 
 
 def _has_port(registry: str) -> bool:

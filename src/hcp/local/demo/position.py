@@ -11,7 +11,7 @@ from hcp.payload.progress import about
 
 
 @dataclass(frozen=True)
-class Place:
+class Position:
     """A step of the tour by its number, from 0."""
 
     number: int
