@@ -14,9 +14,9 @@ from tests.support import crds as crds_support
 from tests.support.api_server import ApiServer
 from tests.support.certificates import ask_for_certificate, send_request
 from tests.support.cli_runner import IMAGE, Runner
+from tests.support.definitions import CLUSTER_API, VIRTUALIZATION
 from tests.support.eventually import eventually
 from tests.support.node_pools import (
-    FOREIGN,
     Object,
     clean,
     condition,
@@ -92,7 +92,7 @@ async def test_a_pool_gets_its_document_and_no_machines(client: Client, home: st
         token = await client.get(r.SECRETS, f"token-demo-{target}", f"{home}-demo")
         assert token["metadata"]["annotations"]["hypershift.openshift.io/node-pool-upgrade-type"] == "InPlace"
         assert "--node-labels=hypershift.openshift.io/nodePool=demo," in kubelet(await document(client, home))
-        for kind in FOREIGN:
+        for kind in (r.ROUTES, *CLUSTER_API, *VIRTUALIZATION):
             assert await client.list(kind, f"{home}-demo") == [], kind
         assert await client.get_or_none(r.NETWORKPOLICIES, "virt-launcher", f"{home}-demo") is None
         told = {entry["type"]: entry for entry in pool["status"]["conditions"]}

@@ -43,7 +43,7 @@ async def complete(client: Client, namespace: str) -> None:
     live = await client.get(r.MACHINEDEPLOYMENTS, "demo", f"{namespace}-demo")
     count = live["spec"]["replicas"]
     counts = dict.fromkeys(("replicas", "updatedReplicas", "availableReplicas", "readyReplicas"), count)
-    ready = {"type": "Ready", "status": "True", "reason": "Ok"}
+    ready = {"type": "Ready", "status": "True", "reason": "Ok", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     status = {**counts, "observedGeneration": live["metadata"]["generation"], "conditions": [ready]}
     await client.patch(r.MACHINEDEPLOYMENTS, "demo", f"{namespace}-demo", {"status": status}, subresource="status")
 

@@ -72,7 +72,7 @@ async def test_others_are_served_and_nothing_is_traced(
         print(f"seed {SEED}: {sent} sent, accepted {dict(accepted)}, peak {peak >> 20} MiB, edits acted on in {waits}")
         operator.kill()
         await victim.client.close()
-        await crds.install(admin, [s.open_crd(k.ROUTES)])
+        await crds.install(admin, [route_crd()])
 
 
 async def _let_write_routes(admin: Client, attacker: Attacker) -> None:

@@ -1,4 +1,4 @@
-"""Who we are to a registry: entries of a pull secret, and tokens bought with them."""
+"""Who we are to a registry: entries of a pull secret, and the tokens it gives for them."""
 
 from __future__ import annotations
 

@@ -137,8 +137,8 @@ class RegistryClient:
         for _ in range(MAX_TAGS // TAGS_PAGE):
             async with self._transport.get(ref, path) as response:
                 try:
-                    page = _json(ref, await bounds.read_at_most(response.content, bounds.MAX_MANIFEST))
-                except bounds.TooLarge as exc:
+                    page = _json(ref, await limits.read_at_most(response.content, limits.MAX_MANIFEST))
+                except limits.TooLarge as exc:
                     raise errors.broken(str(ref), f"its list of tags has {exc}") from exc
                 more = response.links.get("next")
             tags = [str(tag) for tag in page.get("tags") or ()]

@@ -11,8 +11,8 @@ from typing import Any, Self, TypeVar
 
 from yarl import URL
 
-from hcp.oci.auth import Auths
 from hcp.oci.address_policy import AddressPolicy
+from hcp.oci.auth import Auths
 from hcp.oci.reference import Reference, is_digest
 from hcp.oci.requests import Requests
 from hcp.oci.transport import RegistryTransport

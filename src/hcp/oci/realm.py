@@ -1,4 +1,4 @@
-"""Where tokens may be bought: at the registry itself, or at a host that the registry's certificate speaks for.
+"""Where tokens may be asked for: at the registry itself, or at a host that the registry's certificate speaks for.
 
 A registry names the place in its answer. A login sent to any other place would be a login given away.
 """

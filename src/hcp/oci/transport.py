@@ -35,7 +35,13 @@ class RegistryTransport:
     """Sends authorised requests to any number of registries."""
 
     def __init__(
-        self, auths: Auths, trust: Trust, address_policy: AddressPolicy = OPEN, *, trust_env: bool = False, socket: str | None = None
+        self,
+        auths: Auths,
+        trust: Trust,
+        address_policy: AddressPolicy = OPEN,
+        *,
+        trust_env: bool = False,
+        socket: str | None = None,
     ) -> None:
         """`socket`: a Unix socket where the registry listens, whatever host an image names."""
         self._auths = auths
@@ -205,7 +211,7 @@ class RegistryTransport:
         return {**(headers or {}), **({"Authorization": value} if value else {})}
 
     async def _authorise(self, ref: Reference, challenges: list[Challenge], actions: str) -> None:
-        """Buy a token, or fall back to the password, and keep it for this repository."""
+        """Get a token, or fall back to the password, and keep it for this repository."""
         login = self._auths.find(ref)
         key = (ref.registry, ref.repository)
         self._headers.pop(key, None)
@@ -238,7 +244,7 @@ class RegistryTransport:
         return token
 
     async def _check_realm(self, ref: Reference, text: str) -> None:
-        """Whether the place where the registry wants us to buy a token is one it may speak for."""
+        """Whether the place where the registry sends us for a token is one it may speak for."""
         try:
             wanted = (URL(text).host or "").lower()
             host, port = realm.split(ref.host)

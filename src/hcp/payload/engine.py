@@ -19,7 +19,7 @@ from hcp.payload.context import BuildContext
 from hcp.payload.from_directory import holds, take_from
 from hcp.payload.gotool import available_memory
 from hcp.payload.linking import check
-from hcp.payload.parallel import Room, make_all
+from hcp.payload.parallel import Slots, make_all
 from hcp.payload.progress import Progress
 from hcp.payload.registry import Registry, default_registry
 from hcp.payload.store import Store
@@ -85,7 +85,7 @@ class Engine:
                 self._fetch(wanted, {component.name for component in missing})
                 missing = self._missing(wanted)
             self._plan(missing)
-            make_all(missing, self._make, self._room, self._stop)
+            make_all(missing, self._make, self._slots, self._stop)
 
     def _plan(self, missing: list[Component]) -> None:
         names = [component.name for component in missing]
@@ -101,7 +101,7 @@ class Engine:
             ready = [component for component in fit if fetching.places(component).keys() <= reachable]
             self.progress.plan([component.name for component in ready], verb="download")
             alone = [replace(component, deps=(), compiles=False) for component in ready]
-            make_all(alone, self._get, lambda: Room(compiling=0, others=_DOWNLOADS_AT_ONCE), self._stop)
+            make_all(alone, self._get, lambda: Slots(compiling=0, others=_DOWNLOADS_AT_ONCE), self._stop)
             missing = {component.name for component in self._missing(wanted)}
             passed.update({component.name: "" for component in fit if component.name in missing})
         for name in missing - passed.keys():
@@ -135,10 +135,10 @@ class Engine:
         fetching.fetch_all(component, ctx)
         return _OFFICIAL
 
-    def _room(self) -> Room:
+    def _slots(self) -> Slots:
         """The very first compilation is alone: it makes the standard library for all others."""
         alone = not self._warm or available_memory() < _MEMORY_FOR_TWO
-        return Room(compiling=1 if alone else 2, others=2)
+        return Slots(compiling=1 if alone else 2, others=2)
 
     def _stop(self) -> None:
         for children in list(self._children):

@@ -1,4 +1,4 @@
-"""Other places for what publishers offer: a company's mirror, or a server in the next room.
+"""Other places for what publishers offer: a company's mirror.
 
 `HCP_MIRRORS` is a list `place=other,…`, or the path of a file with one such line each (`#` begins a comment). A place
 with a scheme is the beginning of a URL; one without is a registry, or a path in it:

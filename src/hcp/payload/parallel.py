@@ -12,7 +12,7 @@ from hcp.payload.component import Component
 
 
 @dataclass(frozen=True)
-class Room:
+class Slots:
     """How much may be made at the same time. Compilers take every core and gigabytes; the rest waits for servers."""
 
     compiling: int = 1
@@ -20,13 +20,13 @@ class Room:
 
 
 def startable(
-    waiting: Sequence[Component], running: Collection[Component], made: Collection[str], room: Room
+    waiting: Sequence[Component], running: Collection[Component], made: Collection[str], slots: Slots
 ) -> list[Component]:
     """What to start now, in the order of `waiting`: components whose parts are all made, or were there before."""
     absent = {component.name for component in (*waiting, *running)} - set(made)
     free = {
-        True: room.compiling - sum(component.compiles for component in running),
-        False: room.others - sum(not component.compiles for component in running),
+        True: slots.compiling - sum(component.compiles for component in running),
+        False: slots.others - sum(not component.compiles for component in running),
     }
     chosen = []
     for component in waiting:
@@ -39,7 +39,7 @@ def startable(
 def make_all(
     components: Sequence[Component],
     make: Callable[[Component, float], None],
-    room: Callable[[], Room],
+    slots: Callable[[], Slots],
     stop: Callable[[], None],
 ) -> None:
     """Makes all of them, dependencies first. `make` is given the moment since when it could have been made.
@@ -65,7 +65,7 @@ def make_all(
     try:
         while waiting or running:
             if failure is None:
-                for component in startable(waiting, [by_name[name] for name in running], made, room()):
+                for component in startable(waiting, [by_name[name] for name in running], made, slots()):
                     waiting.remove(component)
                     running.add(component.name)
                     since = max([began, *(made[dep] for dep in component.deps if dep in made)])

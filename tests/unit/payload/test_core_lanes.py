@@ -9,7 +9,7 @@ from tests.support.unit.workshop import Workshop
 
 from hcp.errors import HcpError
 from hcp.payload import BuildContext, Component
-from hcp.payload.parallel import Room, startable
+from hcp.payload.parallel import Slots, startable
 
 
 def _component(name: str, *deps: str, compiles: bool = True) -> Component:
@@ -22,15 +22,15 @@ def _names(components: list[Component]) -> list[str]:
 
 def test_compilers_and_others_have_lanes_of_their_own() -> None:
     waiting = [_component("a"), _component("b"), _component("disk", compiles=False), _component("c")]
-    assert _names(startable(waiting, [], [], Room(compiling=2, others=1))) == ["a", "b", "disk"]
-    assert _names(startable(waiting[1:], waiting[:1], [], Room(compiling=1, others=1))) == ["disk"]
+    assert _names(startable(waiting, [], [], Slots(compiling=2, others=1))) == ["a", "b", "disk"]
+    assert _names(startable(waiting[1:], waiting[:1], [], Slots(compiling=1, others=1))) == ["disk"]
 
 
 def test_nothing_starts_before_what_it_is_made_of() -> None:
     base, top = _component("base"), _component("top", "base", "present before")
-    assert _names(startable([base, top], [], [], Room(2, 2))) == ["base"]
-    assert startable([top], [base], [], Room(2, 2)) == []
-    assert _names(startable([top], [], ["base"], Room(2, 2))) == ["top"]
+    assert _names(startable([base, top], [], [], Slots(2, 2))) == ["base"]
+    assert startable([top], [base], [], Slots(2, 2)) == []
+    assert _names(startable([top], [], ["base"], Slots(2, 2))) == ["top"]
 
 
 def test_what_waits_for_servers_runs_beside_a_compiler(workshop: Workshop) -> None:

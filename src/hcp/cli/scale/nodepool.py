@@ -35,7 +35,7 @@ async def run(call: Call) -> int:
 
     namespace, name, replicas = call.text("namespace"), call.arg("NAME"), call.number("replicas")
     if replicas < 0:
-        raise grammar.refuse("replicas", str(replicas), "there cannot be fewer than no nodes", "a number from 0")
+        raise grammar.refuse("replicas", str(replicas), "the number of nodes cannot be negative", "a number from 0")
     async with connect(call) as client:
         pool = await find_pool(client, call.prog, namespace, name)
         scaling = pool["spec"].get("autoScaling")

@@ -48,5 +48,5 @@ def pool_options(call: Call) -> WorkerOptions:
     flag = "node-count" if options.platform == names.PLATFORM_KUBEVIRT and call.changed("node-count") else "replicas"
     options.replicas = call.number(flag)
     if options.replicas < 0:
-        raise grammar.refuse(flag, str(options.replicas), "there cannot be fewer than no nodes", "a number from 0")
+        raise grammar.refuse(flag, str(options.replicas), "the number of nodes cannot be negative", "a number from 0")
     return options
