@@ -48,7 +48,8 @@ def test_steps_can_be_chosen_and_keep_their_order() -> None:
 def test_every_command_of_the_readme_is_a_step() -> None:
     """`make test` is run target by target, so that each has its time."""
     makefile = (Path(__file__).parents[3] / "Makefile").read_text()
-    (targets,) = [line.removeprefix("test: ").split() for line in makefile.splitlines() if line.startswith("test: ")]
+    (line,) = [line for line in makefile.splitlines() if line.startswith("test: ")]
+    targets = line.partition("##")[0].removeprefix("test: ").split()
     commands = {step.command for step in STEPS}
     assert {f"make {target}" for target in targets} <= commands
     assert "make demo NODES=0" in commands
