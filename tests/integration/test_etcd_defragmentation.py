@@ -19,7 +19,7 @@ from hcp import pki
 from hcp.controlplane.params import Params
 from hcp.errors import HcpError
 from hcp.etcd.client import Etcd, Identity
-from hcp.hostedcluster.etcd_care import EtcdCare, Wanted
+from hcp.hostedcluster.etcd_maintenance import EtcdMaintenance, Wanted
 from hcp.kube import Client, ClusterConfig
 from hcp.kube.config import UserAuth
 from hcp.runtime import schedule
@@ -114,7 +114,7 @@ async def test_every_member_gets_its_room_back_while_the_cluster_answers(members
     before = await members.sizes()
     assert min(before) > 40 * 1024**2
     context = cast(Any, SimpleNamespace(inside=True, events=None))
-    care = EtcdCare(context, where=lambda _p, index: members.urls[index or 0])
+    care = EtcdMaintenance(context, where=lambda _p, index: members.urls[index or 0])
     params = Params("three", "clusters", "clusters-three", "three", "id", highly_available=True)
     care._wanted[KEY] = Wanted(params, members.identity, {})
     state = care.state(KEY)

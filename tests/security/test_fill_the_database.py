@@ -17,7 +17,7 @@ from tests.support.hosted_operator import Running, hands, in_process, says
 from tests.support.hosted_pods import HostedPods
 from tests.support.registry import Registry
 
-from hcp.hostedcluster import etcd_care
+from hcp.hostedcluster import etcd_maintenance
 from hcp.kube import Client, untrusted_kubeconfig
 from hcp.kube import resources as k
 from hcp.kube.errors import ApiError
@@ -57,10 +57,10 @@ async def guest(
     """The API of a hosted cluster whose etcd holds little, with an operator that looks often."""
     port = free_port()
     pods = HostedPods(tmp_path, bin_dir, admin, NS, port)
-    found = functools.partial(etcd_care.EtcdCare, where=lambda _p, _index: pods.etcd_url)
-    monkeypatch.setattr(wiring, "EtcdCare", found)
-    monkeypatch.setattr(etcd_care, "LOOK", 0.5)
-    monkeypatch.setattr(etcd_care, "LOOK_FULL", 0.5)
+    found = functools.partial(etcd_maintenance.EtcdMaintenance, where=lambda _p, _index: pods.etcd_url)
+    monkeypatch.setattr(wiring, "EtcdMaintenance", found)
+    monkeypatch.setattr(etcd_maintenance, "LOOK", 0.5)
+    monkeypatch.setattr(etcd_maintenance, "LOOK_FULL", 0.5)
     operator()
     networking = {"networkType": "Other", "serviceNetwork": [{"cidr": "172.31.0.0/16"}], "apiServer": {"port": port}}
     storage = {"type": "PersistentVolume", "persistentVolume": VOLUME}

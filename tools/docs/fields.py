@@ -11,7 +11,7 @@ from tools.docs.markdown import cell, code, table
 from hcp.api import generate
 from hcp.api.effects import effect
 from hcp.api.schema import DURATION_PATTERN
-from hcp.hostedcluster import unacted
+from hcp.hostedcluster import ignored_fields
 
 FOLDER = "reference"
 INDEX = f"{FOLDER}/fields.md"
@@ -23,8 +23,8 @@ OTHER_PLATFORMS = frozenset(
 )
 # Rules of a spec as a whole that keep one of its fields.
 FIXED_BY_SPEC = {"HostedCluster": frozenset({"services"})}
-WITHOUT_EFFECT = {"HostedCluster": frozenset(path for path, _ in unacted.UNACTED)}
-PARTLY = dict(unacted.PARTLY)
+WITHOUT_EFFECT = {"HostedCluster": frozenset(path for path, _ in ignored_fields.UNACTED)}
+PARTLY = dict(ignored_fields.PARTLY)
 
 
 @dataclass(frozen=True)

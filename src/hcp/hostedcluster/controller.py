@@ -9,13 +9,13 @@ from hcp.api import names
 from hcp.api.paths import at
 from hcp.guest.keeper import Keeper
 from hcp.hostedcluster.cache import LABELLED, Cache
-from hcp.hostedcluster.etcd_care import EtcdCare
+from hcp.hostedcluster.etcd_maintenance import EtcdMaintenance
+from hcp.hostedcluster.foreign_namespaces import ForeignNamespaces
 from hcp.hostedcluster.reconcile import HostedClusterKind
 from hcp.hostedcluster.registries import Registries
 from hcp.hostedcluster.releases import Releases
 from hcp.hostedcluster.scope import Tools
-from hcp.hostedcluster.strangers import Strangers
-from hcp.hostedcluster.turns import Turns
+from hcp.hostedcluster.start_queue import StartQueue
 from hcp.kube import resources as k
 from hcp.kubevirt.networks import ManagementNetworks
 from hcp.release import Release
@@ -36,16 +36,16 @@ GOING = ("Namespace", "Cluster")
 class HostedClusters:
     """The controller and what its passes share; `release` also serves node pools."""
 
-    def __init__(self, ctx: OperatorContext, guests: Keeper, care: EtcdCare) -> None:
+    def __init__(self, ctx: OperatorContext, guests: Keeper, care: EtcdMaintenance) -> None:
         self.ctx = ctx
         self.cache = Cache(ctx.client, ctx.informers)
         networks = ManagementNetworks(ctx.informers)
         registries = Registries(lambda: networks.now().hidden, ctx.internal_registries, ctx.insecure_registries)
         self._releases = Releases(self.cache, registries, self._changed)
-        self._strangers = Strangers(ctx.client, self._changed)
+        self._foreign_namespaces = ForeignNamespaces(ctx.client, self._changed)
         guests.on_change = care.on_change = self._changed
-        line = Turns(self._changed)
-        tools = Tools(ctx, self.cache, self._releases, guests, care, line, self._strangers)
+        start_queue = StartQueue(self._changed)
+        tools = Tools(ctx, self.cache, self._releases, guests, care, start_queue, self._foreign_namespaces)
         self._controller = Controller(
             "hostedcluster",
             Reconciler(HostedClusterKind(tools)),
@@ -71,7 +71,7 @@ class HostedClusters:
         for resource in (k.ROUTES, k.SERVICES, k.DEPLOYMENTS):
             informer = self.ctx.informers.get(resource, ns=self.ctx.namespace)
             informer.add_listener(self._ignition_changed)
-        self.ctx.closers += [self._releases.close, self._strangers.close]
+        self.ctx.closers += [self._releases.close, self._foreign_namespaces.close]
         return self._controller
 
     async def release(self, cluster: Mapping[str, Any], image: str) -> Release:

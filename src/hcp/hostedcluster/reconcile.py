@@ -13,7 +13,17 @@ from hcp.controlplane import audit, tuning
 from hcp.controlplane.params import Params
 from hcp.errors import sentence
 from hcp.guest.own_network import own_network
-from hcp.hostedcluster import defaults, deletion, etcd_care, events, mirrored, status, translate, unacted, validation
+from hcp.hostedcluster import (
+    defaults,
+    deletion,
+    etcd_maintenance,
+    events,
+    ignored_fields,
+    mirrored,
+    status,
+    translate,
+    validation,
+)
 from hcp.hostedcluster.observed import Observed
 from hcp.hostedcluster.phases import PHASES, RESTING, rotation
 from hcp.hostedcluster.scope import Learned, Object, Scope, Tools
@@ -45,8 +55,8 @@ class HostedClusterKind(Kind[Scope, Learned]):
 
     def gone(self, key: str) -> None:
         self._tools.forget(key)
-        self._tools.line.done(key)
-        self._tools.strangers.forget(key)
+        self._tools.start_queue.done(key)
+        self._tools.foreign_namespaces.forget(key)
 
     async def delete(self, obj: Object, now: dt.datetime) -> Result | None:
         self.gone(key_of(obj))
@@ -80,17 +90,22 @@ class HostedClusterKind(Kind[Scope, Learned]):
         params, unreadable = self._params(obj)
         spec = obj["spec"]
         asked = params.annotations
-        wrong = [etcd_care.plan_of(params)[1], *rotation.problems(asked), audit.problem(asked), *tuning.problems(asked)]
+        wrong = [
+            etcd_maintenance.plan_of(params)[1],
+            *rotation.problems(asked),
+            audit.problem(asked),
+            *tuning.problems(asked),
+        ]
         seen = Observed(
             pause=rest,
             config_problems=unreadable,
             unsupported=validation.unsupported(spec),
             unacted=[
-                *unacted.not_acted_on(spec),
-                *unacted.ignored_annotations(asked),
+                *ignored_fields.not_acted_on(spec),
+                *ignored_fields.ignored_annotations(asked),
                 *(text for text in wrong if text),
             ],
-            partly_acted=unacted.acted_on_in_part(spec),
+            partly_acted=ignored_fields.acted_on_in_part(spec),
             own_network=own_network(spec),
             rewritten=self._tools.guests.state(params.key).rewritten,
         )
@@ -107,7 +122,7 @@ class HostedClusterKind(Kind[Scope, Learned]):
         """Events, the projection's status, the components, and the line of those that want to start."""
         key = scope.params.key
         if scope.seen.cannot_start or is_true(after.get("conditions"), c.AVAILABLE):
-            self._tools.line.done(key)
+            self._tools.start_queue.done(key)
         if before != after:
             events.tell(self._ctx.events, scope.cluster, before, after)
         if not scope.claim.foreign:

@@ -11,11 +11,11 @@ from hcp.controlplane.params import Params
 from hcp.controlplane.rotation import Authority
 from hcp.guest.keeper import Keeper
 from hcp.hostedcluster.cache import Cache
-from hcp.hostedcluster.etcd_care import EtcdCare
+from hcp.hostedcluster.etcd_maintenance import EtcdMaintenance
+from hcp.hostedcluster.foreign_namespaces import ForeignNamespaces
 from hcp.hostedcluster.observed import Observed
 from hcp.hostedcluster.releases import Releases
-from hcp.hostedcluster.strangers import Strangers
-from hcp.hostedcluster.turns import Turns
+from hcp.hostedcluster.start_queue import StartQueue
 from hcp.release import Release
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.ownership import Claim
@@ -35,9 +35,9 @@ class Tools:
     cache: Cache
     releases: Releases
     guests: Keeper
-    care: EtcdCare
-    line: Turns
-    strangers: Strangers
+    care: EtcdMaintenance
+    start_queue: StartQueue
+    foreign_namespaces: ForeignNamespaces
 
     def forget(self, key: str) -> None:
         """Nothing is looked after or read any more for this cluster."""

@@ -11,7 +11,7 @@ from hcp.guest.node_labels import NodeLabels
 from hcp.guest.sessions import GuestSessions
 from hcp.guest.views import Views
 from hcp.hostedcluster.controller import HostedClusters
-from hcp.hostedcluster.etcd_care import EtcdCare
+from hcp.hostedcluster.etcd_maintenance import EtcdMaintenance
 from hcp.ignition.certificates import EndpointCertificates
 from hcp.kubevirt.infra import InfraClients
 from hcp.kubevirt.isolation import Isolation
@@ -35,7 +35,7 @@ def everything(ctx: OperatorContext, support: Support, *, own_cluster_api: bool)
     # Beside the passes over HostedClusters: the inside of guests, and how full each etcd is. A guest or an etcd that
     # hangs holds up nobody; what was found is in the next pass's status.
     guests = Keeper(ctx, views)
-    care = EtcdCare(ctx)
+    care = EtcdMaintenance(ctx)
 
     # HostedClusters: control planes and their status.
     clusters = HostedClusters(ctx, guests, care)

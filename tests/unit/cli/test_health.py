@@ -8,7 +8,7 @@ from hcp.cli.shared import health, machine_messages
 from hcp.cli.shared.skew import cluster_version, skew_problem
 from hcp.cli.status.run import waiting_for
 from hcp.cli.status.text import screen
-from hcp.nodepool import unacted
+from hcp.nodepool import ignored_fields
 
 Object = dict[str, Any]
 
@@ -87,7 +87,7 @@ def test_pools() -> None:
 
 def test_a_pool_with_autoscaling_shows_its_bounds_and_that_they_have_no_effect() -> None:
     spec = {"autoScaling": {"min": 2, "max": 4}}
-    said = {"AllFieldsHonoured": unacted.fields(spec), "AutoscalingEnabled": unacted.autoscaling(spec)}
+    said = {"AllFieldsHonoured": ignored_fields.fields(spec), "AutoscalingEnabled": ignored_fields.autoscaling(spec)}
     made = pool(1, None, *(cond(kind, str(ok), reason, text) for kind, (ok, reason, text) in said.items()))
     made["spec"] |= spec
     assert machine_messages.pool_line(made) == "node pool demo: 1 of 2-4 nodes (waiting)"

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from hcp.api import names
-from hcp.hostedcluster import unacted
+from hcp.hostedcluster import ignored_fields
 
 PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "annotations.md").read_text()
 
@@ -21,4 +21,4 @@ def test_every_annotation_is_explained() -> None:
 def test_those_without_effect_are_told_as_such() -> None:
     section = PAGE.partition("### Kept without effect\n")[2].partition("\n## ")[0]
     told = set(re.findall(r"`([a-z-]+)`", section)) - {"images"}
-    assert told == {one.removeprefix(f"{names.GROUP}/") for one in unacted.ANNOTATIONS}
+    assert told == {one.removeprefix(f"{names.GROUP}/") for one in ignored_fields.ANNOTATIONS}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hcp.etcd import care
+from hcp.etcd import maintenance
 from hcp.etcd.client import Member, member
 
 MIB = 1024**2
@@ -27,24 +27,24 @@ def test_an_answer_is_read_with_its_alarms() -> None:
 
 
 def test_a_pause_is_taken_only_for_enough_room() -> None:
-    assert not care.worthwhile(CALM)
-    assert care.worthwhile(replace(CALM, used=60 * MIB))
+    assert not maintenance.worthwhile(CALM)
+    assert maintenance.worthwhile(replace(CALM, used=60 * MIB))
     # A fifth of little is little.
-    assert not care.worthwhile(replace(CALM, size=20 * MIB, used=10 * MIB))
+    assert not maintenance.worthwhile(replace(CALM, size=20 * MIB, used=10 * MIB))
     # Near the quota every bit counts.
-    assert care.worthwhile(replace(CALM, size=14 * MIB, used=5 * MIB, quota=16 * MIB))
+    assert maintenance.worthwhile(replace(CALM, size=14 * MIB, used=5 * MIB, quota=16 * MIB))
 
 
 def test_the_leader_comes_last_and_nobody_before_the_date() -> None:
     loose = replace(CALM, used=40 * MIB)
     members = [replace(loose, url="a", leader=True), replace(loose, url="b"), replace(CALM, url="c")]
-    assert [m.url for m in care.order(members, due=True)] == ["b", "a"]
-    assert care.order(members, due=False) == []
+    assert [m.url for m in maintenance.order(members, due=True)] == ["b", "a"]
+    assert maintenance.order(members, due=False) == []
     pressed = [replace(m, quota=110 * MIB) for m in members]
-    assert [m.url for m in care.order(pressed, due=False)] == ["b", "a"]
+    assert [m.url for m in maintenance.order(pressed, due=False)] == ["b", "a"]
 
 
 def test_an_alarm_ends_only_with_room_on_every_member() -> None:
-    assert care.has_room([CALM, CALM])
-    assert not care.has_room([CALM, replace(CALM, size=960 * MIB)])
-    assert care.in_use([replace(CALM, used=930 * MIB)]) == "90%"
+    assert maintenance.has_room([CALM, CALM])
+    assert not maintenance.has_room([CALM, replace(CALM, size=960 * MIB)])
+    assert maintenance.in_use([replace(CALM, used=930 * MIB)]) == "90%"

@@ -9,7 +9,7 @@ from tests.support.unit.hostedcluster import cluster
 
 from hcp.api import names
 from hcp.hostedcluster import status, translate
-from hcp.hostedcluster.etcd_care import plan_of
+from hcp.hostedcluster.etcd_maintenance import plan_of
 from hcp.hostedcluster.observed import Observed
 from hcp.runtime.conditions import get_condition
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hcp.api import generate
-from hcp.hostedcluster import unacted
+from hcp.hostedcluster import ignored_fields
 
 SPECS = {
     crd["spec"]["names"]["kind"]: crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
@@ -37,7 +37,7 @@ ACTED_ON = {
         *("pausedUntil", "platform.kubevirt", "platform.type", "release", "replicas", "taints"),
     },
 }
-# Said by AllFieldsHonoured of a pool (hcp.nodepool.unacted) and its other conditions.
+# Said by AllFieldsHonoured of a pool (hcp.nodepool.ignored_fields) and its other conditions.
 NAMED_BY_POOL = {"autoScaling", "tuningConfig", "osImageStream"}
 
 
@@ -58,7 +58,7 @@ def covered(leaf: str, by: set[str]) -> bool:
 def named(kind: str) -> set[str]:
     if kind == "NodePool":
         return NAMED_BY_POOL
-    return {path for path, _ in (*unacted.UNACTED, *unacted.PARTLY)}
+    return {path for path, _ in (*ignored_fields.UNACTED, *ignored_fields.PARTLY)}
 
 
 @pytest.mark.parametrize("kind", ["HostedCluster", "NodePool"])
@@ -75,5 +75,5 @@ def test_nothing_is_said_about_fields_that_do_not_exist(kind: str) -> None:
 
 
 def test_no_field_both_acts_and_is_named_as_without_effect() -> None:
-    without = {path for path, _ in unacted.UNACTED}
+    without = {path for path, _ in ignored_fields.UNACTED}
     assert [path for path in sorted(ACTED_ON["HostedCluster"]) if covered(path, without)] == []

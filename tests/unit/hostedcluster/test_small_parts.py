@@ -7,7 +7,7 @@ from tests.support.unit.hostedcluster import cluster
 
 from hcp.api import names, pause
 from hcp.guest.own_network import own_network
-from hcp.hostedcluster import defaults, translate, unacted, version
+from hcp.hostedcluster import defaults, ignored_fields, translate, version
 
 NOW = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
@@ -105,5 +105,5 @@ def test_labels_that_policies_select_by_do_not_reach_pods() -> None:
     asked = {"team": "a", "kubevirt.io": "virt-launcher", f"{names.GROUP}/need-management-kas-access": "true"}
     made = cluster(labels=asked)
     assert translate.params(made).labels == {"team": "a"}
-    told = unacted.not_acted_on(made["spec"])
+    told = ignored_fields.not_acted_on(made["spec"])
     assert [one for one in told if one.startswith("labels")] == [f"labels[{key}]" for key in list(asked)[1:]]

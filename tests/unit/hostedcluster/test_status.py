@@ -10,7 +10,7 @@ from hcp.api import conditions as c
 from hcp.api.pause import Pause
 from hcp.controlplane.params import Endpoint
 from hcp.guest.state import GuestState
-from hcp.hostedcluster import projected_status, status, unacted
+from hcp.hostedcluster import ignored_fields, projected_status, status
 from hcp.hostedcluster.observed import Observed, ReleaseState
 from hcp.runtime.conditions import get_condition
 from hcp.runtime.reconcile import status_patch
@@ -121,7 +121,7 @@ def test_available_says_what_is_really_waited_for() -> None:
 
 def test_a_default_that_acts_in_part_is_told_and_nothing_is_wrong() -> None:
     made = cluster(platform={"type": "KubeVirt", "kubevirt": {"baseDomainPassthrough": True}})
-    partly = unacted.acted_on_in_part(made["spec"])
+    partly = ignored_fields.acted_on_in_part(made["spec"])
     result = status.compute(made, healthy(partly_acted=partly), NOW)
     assert verdict(result, "AllFieldsHonoured") == ("True", "AsExpected")
     assert "baseDomainPassthrough" in message(result, "AllFieldsHonoured")
@@ -129,7 +129,7 @@ def test_a_default_that_acts_in_part_is_told_and_nothing_is_wrong() -> None:
     assert verdict(also, "AllFieldsHonoured") == ("False", "FieldsNotHonoured")
     assert "fips" in message(also, "AllFieldsHonoured")
     assert "baseDomainPassthrough" in message(also, "AllFieldsHonoured")
-    assert unacted.acted_on_in_part(cluster()["spec"]) == []
+    assert ignored_fields.acted_on_in_part(cluster()["spec"]) == []
 
 
 def test_a_lost_controller_does_not_make_an_available_cluster_unavailable() -> None:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.unit.hostedcluster import SERVICES, cluster
 
-from hcp.hostedcluster import unacted, validation
+from hcp.hostedcluster import ignored_fields, validation
 
 
 def network(**fields: Any) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def network(**fields: Any) -> dict[str, Any]:
 def test_a_usual_cluster_has_no_problems() -> None:
     assert validation.problems(cluster()) == []
     assert validation.unsupported(cluster()["spec"]) == []
-    assert unacted.not_acted_on(cluster()["spec"]) == []
+    assert ignored_fields.not_acted_on(cluster()["spec"]) == []
 
 
 @pytest.mark.parametrize(
@@ -91,8 +91,8 @@ def test_unsupported(spec: dict[str, Any], text: str) -> None:
 
 def test_fields_without_effect_are_named() -> None:
     spec = cluster(fips=True, channel="stable", configuration={"oauth": {"identityProviders": [{"name": "x"}]}})["spec"]
-    assert unacted.not_acted_on(spec) == ["channel", "configuration.oauth", "fips"]
-    assert unacted.not_acted_on(cluster(fips=False, configuration={"oauth": {}})["spec"]) == []
+    assert ignored_fields.not_acted_on(spec) == ["channel", "configuration.oauth", "fips"]
+    assert ignored_fields.not_acted_on(cluster(fips=False, configuration={"oauth": {}})["spec"]) == []
 
 
 def test_an_etcd_holds_one_cluster() -> None:
@@ -121,7 +121,7 @@ def test_annotations_that_change_nothing_are_named() -> None:
         "hypershift.openshift.io/restart-date": "today",
         "example.com/own": "of no interest",
     }
-    told = unacted.ignored_annotations(asked)
+    told = ignored_fields.ignored_annotations(asked)
     assert told == [
         "annotation hypershift.openshift.io/topology",
         "annotation idpoverrides.hypershift.openshift.io/github",

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hcp.api.names import LABEL_NODEPOOL
-from hcp.nodepool import unacted
+from hcp.nodepool import ignored_fields
 from hcp.nodepool.joined import joining_labels, judge
 from hcp.nodepool.status import node_versions
 from hcp.nodepool.validation import arch_problem, foreign_platform, unmanaged_problem
@@ -60,15 +60,15 @@ def test_a_version_that_is_no_label_does_not_stop_a_kubelet() -> None:
 
 def test_what_is_asked_in_vain_is_named() -> None:
     plain = {"replicas": 2, "nodeDrainTimeout": "0s", "management": {"upgradeType": "InPlace", "autoRepair": False}}
-    assert unacted.unmanaged(plain)[0] is True
-    told = unacted.unmanaged(
+    assert ignored_fields.unmanaged(plain)[0] is True
+    told = ignored_fields.unmanaged(
         {"autoScaling": {"min": 1, "max": 2}, "management": {"autoRepair": True}, "tuningConfig": 1}
     )
     assert told[0] is False
     assert all(name in told[2] for name in ("autoScaling", "autoRepair", "tuningConfig"))
-    good, _, message = unacted.update_management(plain)
+    good, _, message = ignored_fields.update_management(plain)
     assert good and "InPlace" in message
-    assert "Replace" in unacted.update_management({})[2]
+    assert "Replace" in ignored_fields.update_management({})[2]
 
 
 def test_pools_are_of_their_clusters_platform() -> None:

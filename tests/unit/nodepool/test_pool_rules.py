@@ -7,7 +7,7 @@ from hcp.api.versions import kubernetes_minor, parse_version, release_problem, s
 from hcp.errors import HcpError
 from hcp.ignition.apiproxy import ApiProxy
 from hcp.ignition.tokens import Tokens
-from hcp.nodepool import unacted
+from hcp.nodepool import ignored_fields
 from hcp.nodepool.aggregate import cidr_conflicts, machines_summary
 from hcp.nodepool.config import ConfigInput, generate
 from hcp.nodepool.secrets import TokenContent, belongs, expiry, read_tokens, token_secret, user_data_secret
@@ -132,31 +132,31 @@ def test_versions() -> None:
 
 
 def test_autoscaling_says_that_nothing_scales() -> None:
-    assert unacted.autoscaling({"replicas": 2}) == (False, "AsExpected", "")
-    enabled, reason, message = unacted.autoscaling({"autoScaling": {"min": 2, "max": 4}})
+    assert ignored_fields.autoscaling({"replicas": 2}) == (False, "AsExpected", "")
+    enabled, reason, message = ignored_fields.autoscaling({"autoScaling": {"min": 2, "max": 4}})
     assert (enabled, reason) == (False, "FieldsNotHonoured")
     assert "No autoscaler runs" in message
     assert "minimum of 2" in message
 
 
 def test_tuning_names_what_is_missing_and_that_it_has_no_effect() -> None:
-    assert unacted.tuning({}) == (True, "AsExpected", "")
-    assert unacted.tuning({"a": None})[:2] == (False, "ValidationFailed")
-    assert "'a'" in unacted.tuning({"a": None})[2]
-    assert "no key 'tuning'" in unacted.tuning({"a": {"data": {"config": "x"}}})[2]
-    valid, reason, message = unacted.tuning({"a": {"data": {"tuning": "x"}}})
+    assert ignored_fields.tuning({}) == (True, "AsExpected", "")
+    assert ignored_fields.tuning({"a": None})[:2] == (False, "ValidationFailed")
+    assert "'a'" in ignored_fields.tuning({"a": None})[2]
+    assert "no key 'tuning'" in ignored_fields.tuning({"a": {"data": {"config": "x"}}})[2]
+    valid, reason, message = ignored_fields.tuning({"a": {"data": {"tuning": "x"}}})
     assert (valid, reason) == (True, "FieldsNotHonoured")
     assert "change nothing" in message
 
 
 def test_fields_of_a_pool_without_effect_are_named() -> None:
-    assert unacted.fields({"replicas": 1, "tuningConfig": []})[:2] == (True, "AsExpected")
+    assert ignored_fields.fields({"replicas": 1, "tuningConfig": []})[:2] == (True, "AsExpected")
     spec = {
         "autoScaling": {"min": 1, "max": 2},
         "tuningConfig": [{"name": "x"}],
         "osImageStream": {"name": "rhel-10"},
     }
-    honoured, reason, message = unacted.fields(spec)
+    honoured, reason, message = ignored_fields.fields(spec)
     assert (honoured, reason) == (False, "FieldsNotHonoured")
     assert all(field in message for field in spec)
 

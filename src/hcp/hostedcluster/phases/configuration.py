@@ -23,11 +23,11 @@ async def run(scope: Scope) -> None:
     if scope.claim.foreign:
         # Nothing in it is read, written or told about, until it is gone; that is followed.
         scope.tools.forget(key)
-        scope.tools.strangers.follow(key, scope.claim.namespace or {})
+        scope.tools.foreign_namespaces.follow(key, scope.claim.namespace or {})
         problems = [scope.claim.problem, *problems]
         facts = Learned(seen={"config_problems": tuple(problems), "config_reason": FOREIGN_NAMESPACE})
         raise Waiting(scope.claim.problem, facts=facts)
-    scope.tools.strangers.forget(key)
+    scope.tools.foreign_namespaces.forget(key)
     if problems:
         facts = Learned(seen={"config_problems": tuple(problems)})
         raise Waiting("; ".join(problems), again=LOOK_AGAIN, facts=facts)

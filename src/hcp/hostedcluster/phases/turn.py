@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hcp.api import conditions as c
-from hcp.hostedcluster import turns
+from hcp.hostedcluster import start_queue
 from hcp.hostedcluster.scope import LOOK_AGAIN, Learned, Scope
 from hcp.kube.resources import DEPLOYMENTS, NODES, STATEFULSETS
 from hcp.runtime.conditions import is_true
@@ -15,6 +15,6 @@ async def run(scope: Scope) -> None:
     begun = scope.cache.get(*first, scope.namespace) is not None
     if begun or is_true((scope.cluster.get("status") or {}).get("conditions"), c.AVAILABLE):
         return
-    ahead = scope.tools.line.ahead(scope.params.key, turns.limit(scope.cache.list(NODES)))
+    ahead = scope.tools.start_queue.ahead(scope.params.key, start_queue.limit(scope.cache.list(NODES)))
     if ahead:
         raise Waiting("other clusters are starting", again=LOOK_AGAIN, facts=Learned(seen={"ahead": ahead}))

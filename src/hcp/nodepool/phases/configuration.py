@@ -10,7 +10,7 @@ from hcp.errors import HcpError
 from hcp.guest.own_network import pod_networks
 from hcp.ignition.node import NodeInput, rendered
 from hcp.kube.resources import CONFIGMAPS
-from hcp.nodepool import unacted
+from hcp.nodepool import ignored_fields
 from hcp.nodepool.config import ConfigInput, GeneratedConfig, generate
 from hcp.nodepool.inputs import api_proxy, component, hosted_inputs
 from hcp.nodepool.joined import joining_labels
@@ -24,7 +24,9 @@ async def run(scope: Scope) -> Learned:
     proxy = api_proxy(scope, release)
     inputs = await hosted_inputs(scope)
     spec = scope.cluster_spec
-    said: dict[str, Verdict | None] = {c.VALID_TUNING_CONFIG: unacted.tuning(await _named(scope, "tuningConfig"))}
+    said: dict[str, Verdict | None] = {
+        c.VALID_TUNING_CONFIG: ignored_fields.tuning(await _named(scope, "tuningConfig"))
+    }
     try:
         config = generate(
             ConfigInput(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hcp.api import conditions as c
 from hcp.api.paths import at
-from hcp.nodepool import unacted, validation
+from hcp.nodepool import ignored_fields, validation
 from hcp.nodepool.scope import Learned, Scope
 from hcp.runtime.conditions import Verdict
 from hcp.runtime.phases import Waiting
@@ -12,12 +12,12 @@ from hcp.runtime.phases import Waiting
 
 async def run(scope: Scope) -> Learned:
     spec = scope.spec
-    said: dict[str, Verdict | None] = {c.FIELDS_HONOURED: unacted.fields(spec)}
+    said: dict[str, Verdict | None] = {c.FIELDS_HONOURED: ignored_fields.fields(spec)}
     problem = validation.scaling_problem(spec)
     if problem:
         said[c.AUTOSCALING_ENABLED] = (False, c.VALIDATION_FAILED, problem)
         raise Waiting(problem, facts=Learned(said=said))
-    said[c.AUTOSCALING_ENABLED] = unacted.autoscaling(spec)
+    said[c.AUTOSCALING_ENABLED] = ignored_fields.autoscaling(spec)
     said[c.AUTOREPAIR_ENABLED] = (bool(at(spec, "management.autoRepair")), c.AS_EXPECTED, "")
     problem = validation.management_problem(spec)
     if problem:

@@ -19,7 +19,7 @@ from hcp.controlplane import etcd
 from hcp.controlplane.meta import secret_data
 from hcp.controlplane.params import Params
 from hcp.errors import HcpError
-from hcp.etcd import care
+from hcp.etcd import maintenance
 from hcp.etcd.client import Etcd, Identity, Member
 from hcp.runtime import metrics, schedule
 from hcp.runtime.context import OperatorContext
@@ -81,7 +81,7 @@ class Wanted:
         return other is not None and self.identity == other.identity
 
 
-class EtcdCare:
+class EtcdMaintenance:
     """One key per hosted cluster; `where` gives the address of a member."""
 
     def __init__(self, ctx: OperatorContext, where: Where = member_url) -> None:
@@ -137,7 +137,7 @@ class EtcdCare:
                     await self._heal(key, wanted, first)
                 else:
                     self._tell(key, "")
-                    if due or care.pressing(first):
+                    if due or maintenance.pressing(first):
                         await self._defragment(key, wanted, await self._members(wanted), due=due)
         except (HcpError, TimeoutError) as exc:
             log.info("etcd cannot be looked at", extra={"key": key, "error": str(exc) or "no answer in time"})
@@ -155,10 +155,11 @@ class EtcdCare:
             await etcd_member.compact(first.revision)
         await self._defragment(key, wanted, await self._members(wanted), due=True)
         members = await self._members(wanted)
-        if not care.has_room(members):
+        if not maintenance.has_room(members):
             self._tell(
                 key,
-                f"etcd has reached its quota of {quota} and refuses writes; {care.in_use(members)} of it is live data: "
+                f"etcd has reached its quota of {quota} and refuses writes; "
+                f"{maintenance.in_use(members)} of it is live data: "
                 "delete objects in the hosted cluster, the rest follows by itself",
             )
             return
@@ -170,12 +171,12 @@ class EtcdCare:
     async def _defragment(self, key: str, wanted: Wanted, members: list[Member], *, due: bool) -> None:
         """One member after the other; whoever does not come back stops the rest."""
         namespace, _, name = key.partition("/")
-        for chosen in care.order(members, due=due):
+        for chosen in maintenance.order(members, due=due):
             async with Etcd(chosen.url, wanted.identity) as one:
                 await one.defragment()
                 after = await one.status()
             DEFRAGMENTED.inc(namespace=namespace, name=name)
-            freed = round((chosen.size - after.size) / care.MIB)
+            freed = round((chosen.size - after.size) / maintenance.MIB)
             log.info("etcd member defragmented", extra={"key": key, "member": chosen.url, "freed_mib": freed})
             self._measure(key, after)
 

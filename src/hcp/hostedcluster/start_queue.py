@@ -20,7 +20,7 @@ PER_CORE = 2
 PATIENCE = 60.0
 
 
-class Turns:
+class StartQueue:
     """Kept in memory only: after a restart those that have begun go on, and the others line up again."""
 
     def __init__(self, wake: Callable[[str], None], clock: Callable[[], float] = time.monotonic) -> None:

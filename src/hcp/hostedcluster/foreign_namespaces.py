@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 Object = dict[str, Any]
 
 
-class Strangers:
+class ForeignNamespaces:
     """One watch per cluster that is held up, and none otherwise: foreign namespaces carry no label of ours."""
 
     def __init__(self, client: Client, told: Callable[[str], None]) -> None:

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from hcp.hostedcluster.turns import PATIENCE, Turns, limit
+from hcp.hostedcluster.start_queue import PATIENCE, StartQueue, limit
 
 
 class Line:
@@ -9,7 +9,7 @@ class Line:
     def __init__(self) -> None:
         self.now = 0.0
         self.woken: list[str] = []
-        self.turns = Turns(self.woken.append, clock=lambda: self.now)
+        self.turns = StartQueue(self.woken.append, clock=lambda: self.now)
 
     def ahead(self, *keys: str) -> list[int]:
         return [self.turns.ahead(key, 2) for key in keys]
@@ -53,7 +53,7 @@ def test_processors_say_how_many() -> None:
 
 
 def test_a_team_with_many_clusters_does_not_hold_up_another() -> None:
-    line = Turns(lambda key: None)
+    line = StartQueue(lambda key: None)
     for number in range(100):
         line.ahead(f"greedy/{number}", 2)
     assert line.ahead("modest/one", 2) == 2
