@@ -96,7 +96,9 @@ def test_a_machine_started_by_hand_becomes_a_node(
     labels = guest.get("node", NODE)["metadata"]["labels"]
     assert labels["hypershift.openshift.io/nodePool"] == CLUSTER
     assert "node-role.kubernetes.io/worker" in labels
-    assert not management.get("all", "-n", HOSTED, "-l", "kubevirt.io")["items"]
+    for kind in ("machines.cluster.x-k8s.io", "machinedeployments.cluster.x-k8s.io", "clusters.cluster.x-k8s.io"):
+        assert management.get(kind, "-n", HOSTED)["items"] == []
+    assert management.get("pods", "-n", HOSTED, "-l", "kubevirt.io")["items"] == []
 
 
 def test_the_cluster_completes_on_it_and_its_pods_are_reached(
