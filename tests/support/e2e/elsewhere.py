@@ -47,10 +47,10 @@ def registry_elsewhere(folder: Path) -> Iterator[Registry]:
         _ip("netns", "delete", _NAME)
 
 
-def trust_only(cluster: str, registry: Registry, folder: Path) -> None:
-    """As the owner of the nodes would: containerd knows this registry's CA, and that of the embedded one no more."""
+def trust(cluster: str, registry: Registry, folder: Path, *, only: bool) -> None:
+    """As the owner of the nodes would: containerd knows this registry's CA. `only`: and the embedded one's no more."""
     places = Layout.of(cluster).etc / "certs.d"
-    for known in places.iterdir():
+    for known in places.iterdir() if only else ():
         (known / "hosts.toml").write_text(f'server = "https://{known.name}"\n')
     authority = folder / "node-ca.pem"
     authority.write_bytes(registry.ca_pem)

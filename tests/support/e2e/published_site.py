@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tests.support.e2e.elsewhere import registry_elsewhere, trust_only
+from tests.support.e2e.elsewhere import registry_elsewhere, trust
 from tests.support.e2e.local_tools import Cluster, hcp
 from tests.support.registry import Registry
 
@@ -33,7 +33,7 @@ class Site:
 
 @contextmanager
 def site_with_published_images(name: str, profile: str, folder: Path) -> Iterator[Site]:
-    """Push, start the cluster, and leave its nodes with that registry only."""
+    """Push, start the cluster, and let its nodes use that registry; KubeVirt and CDI stay where they came from."""
     with registry_elsewhere(folder) as registry:
         ca, login = folder / "ca.pem", folder / "auth.json"
         ca.write_bytes(registry.ca_pem)
@@ -43,7 +43,7 @@ def site_with_published_images(name: str, profile: str, folder: Path) -> Iterato
         hcp("local", "up", "--name", name, "--profile", profile)
         try:
             cluster = Cluster(name, folder)
-            trust_only(name, registry, folder)
+            trust(name, registry, folder, only=profile == "cluster")
             cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "clusters"}})
             yield Site(cluster, registry, ca, login, published)
         finally:
