@@ -15,7 +15,7 @@ from tests.support.cli_runner import Runner
 
 from hcp import payload
 
-EXPECTED = ["cluster kubeconfig nodepool", "--qos-class", "Burstable Guaranteed"]
+EXPECTED = ["cluster config-drive kubeconfig nodepool", "--qos-class", "Burstable Guaranteed"]
 
 
 @pytest.fixture
