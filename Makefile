@@ -27,7 +27,7 @@ help:  ## This list
 install: $(STAMP)  ## .venv with hcp, hypershift and the pinned tools of developers
 	@$(LINK_KUBECTL)
 
-$(STAMP): pyproject.toml
+$(STAMP): pyproject.toml setup.py src/hcp/csi/wire/protocols.toml src/hcp/csi/wire/generate.py
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) -e '.[dev]'
 	touch $@
@@ -101,7 +101,8 @@ wheel: install  ## A wheel in dist/
 
 clean:  ## Remove everything that make and the tools left in this folder; the cache of built parts stays
 	@if [ -x $(BIN)/python ]; then $(BIN)/python -m hcp.local.lifecycle.in_use $(VENV); fi
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist demo src/*.egg-info
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis build dist demo src/*.egg-info \
+		src/hcp/csi/wire/*_pb2.py*
 	find src tests bench conformance tools -name __pycache__ -prune -exec rm -rf {} +
 	@cache="$${XDG_CACHE_HOME:-$$HOME/.cache}/hcp"; if [ -d "$$cache" ]; then \
 		echo "What was built stays in $$cache ($$(du -sh "$$cache" | cut -f1)); make clean-all frees it"; fi

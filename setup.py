@@ -1,4 +1,4 @@
-"""Leaves the commit in the wheel; everything else about the build is in pyproject.toml."""
+"""Makes the code of storage protocols and leaves the commit in the wheel; everything else is in pyproject.toml."""
 
 import sys
 from pathlib import Path
@@ -9,14 +9,20 @@ from setuptools.command.build_py import build_py
 sys.path.insert(0, str(Path(__file__).parent / "src"))
 
 from hcp.build_info import COMMIT_FILE, UNKNOWN, commit
+from hcp.csi.wire.generate import generate
+from hcp.errors import HcpError
 
 
-class BuildWithCommit(build_py):
+class Build(build_py):
     def run(self) -> None:
+        try:
+            generate()
+        except HcpError as error:
+            raise SystemExit(f"{error}. {error.hint or ''}") from error
         super().run()
         found = commit()
         if not self.editable_mode and found != UNKNOWN:
             (Path(self.build_lib) / "hcp" / COMMIT_FILE).write_text(f"{found}\n")
 
 
-setup(cmdclass={"build_py": BuildWithCommit})
+setup(cmdclass={"build_py": Build})

@@ -65,7 +65,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installed]:
     source.mkdir()
     for name in SOURCES:
         shutil.copy(REPOSITORY / name, source)
-    shutil.copytree(REPOSITORY / "src", source / "src", ignore=shutil.ignore_patterns("__pycache__", "*.egg-info"))
+    made_by_builds = shutil.ignore_patterns("__pycache__", "*.egg-info", "*_pb2.py", "*_pb2.pyi")
+    shutil.copytree(REPOSITORY / "src", source / "src", ignore=made_by_builds)
     if (REPOSITORY / ".git").is_dir():
         (source / ".git").write_text(f"gitdir: {REPOSITORY / '.git'}\n")
     elif (REPOSITORY / ".git").is_file():
@@ -96,6 +97,11 @@ def test_it_says_the_same_version_source_and_commit(installed: Installed) -> Non
 def test_payloads_built_from_the_source_are_its_own(installed: Installed) -> None:
     program = "from hcp.payload.registry import default_registry as d; r = d(); print({n: r.key(n) for n in r.names()})"
     assert installed.python(program) == installed.python(program, PYTHONPATH=str(installed.package.parent))
+
+
+def test_it_speaks_the_storage_protocols(installed: Installed) -> None:
+    program = "from hcp.csi import rpc, serving; print(rpc.CONTROLLER.full_name, rpc.REGISTRATION.full_name)"
+    assert installed.python(program).split() == ["csi.v1.Controller", "pluginregistration.Registration"]
 
 
 def create(installed: Installed) -> tuple[str | Path, ...]:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import base64
 import fnmatch
-import hashlib
-import os
 import zipfile
 from pathlib import Path
 
 from hcp.errors import HcpError
+from hcp.gomodules import module_hash
 from hcp.payload.context import BuildContext
 from hcp.payload.download import transfer
 from hcp.payload.mirrors import configured
@@ -32,26 +30,6 @@ def fetch(item: ModuleFiles, ctx: BuildContext, *, recipe: str = "") -> None:
     except zipfile.BadZipFile as error:
         raise HcpError(f"{item.url} is no module archive", cause=str(error)) from error
     target.unlink()
-
-
-def proxy() -> str:
-    """The first module proxy that Go would ask."""
-    for word in os.environ.get("GOPROXY", "").replace("|", ",").split(","):
-        if word.startswith(("http://", "https://")):
-            return word.rstrip("/")
-    return "https://proxy.golang.org"
-
-
-def module_hash(archive: zipfile.ZipFile) -> str:
-    """The sum that go.sum has for a module: over names and hashes of its files, in the order of their names."""
-    lines = []
-    for name in sorted(info.filename for info in archive.infolist() if not info.is_dir()):
-        digest = hashlib.sha256()
-        with archive.open(name) as content:
-            while chunk := content.read(1 << 20):
-                digest.update(chunk)
-        lines.append(f"{digest.hexdigest()}  {name}\n")
-    return "h1:" + base64.b64encode(hashlib.sha256("".join(lines).encode()).digest()).decode()
 
 
 def _pinned(sums: Path, item: ModuleFiles) -> str:

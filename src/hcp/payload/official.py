@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from hcp.gomodules import archive_url
 from hcp.oci.mirrors import candidates
 from hcp.oci.reference import Reference
 from hcp.payload.mirrors import configured
@@ -41,6 +42,4 @@ class ModuleFiles:
 
     @property
     def url(self) -> str:
-        from hcp.payload.gozip import proxy
-
-        return f"{proxy()}/{self.module}/@v/{self.version}.zip"
+        return archive_url(self.module, self.version)

@@ -16,7 +16,7 @@ PLACES = {"*.egg-info": "src/hcp.egg-info", "__pycache__": "tests/unit/__pycache
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     made = tmp_path / "a path with spaces"
-    for name in ("src/hcp", "tests/unit", "bench", "conformance", "tools"):
+    for name in ("src/hcp/csi/wire", "tests/unit", "bench", "conformance", "tools"):
         (made / name).mkdir(parents=True)
     shutil.copy(REPOSITORY / "Makefile", made)
     return made
