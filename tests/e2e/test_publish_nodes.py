@@ -15,7 +15,6 @@ NAME = "publishvm"
 pytestmark = pytest.mark.timeout(4200)
 
 
-@pytest.mark.xfail(run=False, reason="containerd fetches pause without a login, see docs/limits.md")
 def test_a_node_boots_and_runs_images_from_there(tmp_path: Path) -> None:
     with site_with_published_images(NAME, "kubevirt", tmp_path) as site:
         access = ("--kubeconfig", str(site.cluster.kubeconfig))

@@ -20,6 +20,9 @@ OPERATOR_NAMESPACE = "hypershift"
 DEFAULT_NAMESPACE = "clusters"
 ROUTER_NAMESPACE = "openshift-ingress"
 
+# What images are called where they are built, and on the disks of nodes; embedded clusters have it under this name.
+BUILD_REGISTRY = "registry.hcp.test:5000"
+
 FINALIZER = f"{GROUP}/finalizer"
 
 # Server-side apply field managers that the established command line uses.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from hcp.errors import HcpError
 from hcp.ignition.containerd import containerd_document
+from hcp.ignition.disk_images import disk_images_document
 from hcp.ignition.document import Document, document, file, merge, unit
 from hcp.ignition.kubelet import kubelet_configuration, kubelet_document
 from hcp.ignition.machineconfig import interpret
@@ -45,6 +46,8 @@ class NodeInput:
     trust_bundle: str = ""
     registry_authorities: Mapping[str, str] = field(default_factory=dict)
     mirrors: Sequence[MirrorRule] = ()
+    # Every image of the release; the disk may have some of them.
+    release_images: Sequence[str] = ()
     # What a Node says of itself, where nobody here knows its machine.
     labels: Mapping[str, str] = field(default_factory=dict)
 
@@ -80,6 +83,7 @@ def node_document(given: NodeInput) -> Document:
     return merge(
         [
             containerd_document(given.pause_image),
+            disk_images_document(given.release_images),
             kubelet_document(kubelet, given.bootstrap_kubeconfig, given.kubelet_client_ca, given.labels),
             document(files=extra, units=units),
             asked.merged,

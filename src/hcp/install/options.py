@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from hcp import __version__
-from hcp.api.names import OPERATOR_NAMESPACE, SUPPORTED_KUBERNETES, subdomain_problem
+from hcp.api.names import BUILD_REGISTRY, OPERATOR_NAMESPACE, SUPPORTED_KUBERNETES, subdomain_problem
 from hcp.controlplane import quota
 from hcp.errors import HcpError
 
 # Where embedded clusters keep the operator's image; every build moves the tag.
-DEFAULT_IMAGE = f"registry.hcp.test:5000/hcp/hcp:{__version__}"
+DEFAULT_IMAGE = f"{BUILD_REGISTRY}/hcp/hcp:{__version__}"
 PULL_POLICIES = ("Always", "Never", "IfNotPresent")
 _REGISTRY = re.compile(r"([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?", re.ASCII)
 MONITORING = ("None", "OperatorOnly", "All")

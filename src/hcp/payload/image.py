@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from hcp.api.names import BUILD_REGISTRY
 from hcp.errors import HcpError
 from hcp.oci.writer import ImageConfig, Layer, read_layout, write_image
 from hcp.payload.component import Component
@@ -19,7 +20,7 @@ from hcp.payload.context import BuildContext
 from hcp.payload.official import OfficialImage
 from hcp.payload.versions import table
 
-REGISTRY = "registry.hcp.test:5000"
+REGISTRY = BUILD_REGISTRY
 NON_ROOT = "65532"
 _NO_INPUTS = ("official", "unfit")
 _PASSWD = "root:x:0:0:root:/:/sbin/nologin\nnonroot:x:65532:65532:nonroot:/:/sbin/nologin\n"

@@ -97,6 +97,7 @@ def _payload(scope: Scope, config: GeneratedConfig, inputs: HostedInputs) -> byt
             pull_secret=inputs.pull_secret,
             trust_bundle=inputs.trust_bundle,
             registry_authorities=inputs.registry_authorities,
+            release_images=sorted(scope.known_release().components.values()),
             labels=joining_labels(scope.name, scope.known_release().version) if scope.unmanaged else {},
         )
     )
