@@ -171,7 +171,8 @@ class Fleet:
     async def objects(self, name: str) -> int:
         """How many objects the operator made for one cluster, in its namespace and beside it."""
         kinds = [k.SECRETS, k.CONFIGMAPS, k.SERVICES, k.DEPLOYMENTS, k.STATEFULSETS, k.PDBS, k.NETWORKPOLICIES]
-        kinds += [k.HOSTEDCONTROLPLANES, k.ROUTES, k.CAPI_CLUSTERS, k.KUBEVIRTCLUSTERS]
+        kinds += [k.HOSTEDCONTROLPLANES, k.ROUTES, k.CAPI_CLUSTERS, k.KUBEVIRTCLUSTERS, k.CONTROLPLANECOMPONENTS]
+        kinds += [k.ROLEBINDINGS, k.RESOURCEQUOTAS]
         ns = f"{NAMESPACE}-{name}"
         label = f"hypershift.openshift.io/hosted-control-plane={ns}"
         total = 1  # the namespace

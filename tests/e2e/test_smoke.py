@@ -4,7 +4,9 @@ scaling, removal, and nothing left. Every step is what a person would type. Each
 from __future__ import annotations
 
 import functools
+import itertools
 import json
+import subprocess
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +14,7 @@ from typing import Any
 
 import pytest
 from tests.support.e2e.hosted_tools import Guest
-from tests.support.e2e.local_tools import Cluster, hcp
+from tests.support.e2e.local_tools import HCP, Cluster, hcp
 from tests.support.eventually import eventually_sync
 
 NAME = "smoke"
@@ -95,6 +97,23 @@ def test_logs_and_exec_reach_the_nodes(guest: Guest) -> None:
     pod = guest.get("pods", "-l", "app=hello")["items"][0]["metadata"]["name"]
     assert guest.kubectl("exec", pod, "--", "hostname").strip() == pod
     assert "/hostname" in guest.kubectl("logs", pod)
+
+
+def test_a_nodes_serial_console_shows_what_its_machine_writes(guest: Guest, access: tuple[str, str]) -> None:
+    node = guest.ready_nodes()[0]
+    with guest.as_root_on(node, "while sleep 1; do echo this is $(uname -n) > /dev/ttyS0; done"):
+        eventually_sync(lambda: f"this is {node}" in _console(node, access), "the console of the machine", 180)
+
+
+def _console(node: str, access: tuple[str, str]) -> str:
+    """The first lines; nothing where the machine is silent for a while."""
+    command = [str(HCP), "vm", "console", node, *access]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        try:
+            return "".join(itertools.islice(running.stdout, 3))
+        finally:
+            running.terminate()
 
 
 def test_services_and_dns_work_inside(guest: Guest, access: tuple[str, str]) -> None:

@@ -18,10 +18,16 @@ from tests.support.hosted_operator import Running, gone, hands, mentions, says
 from tests.support.passes import a_pass
 from tests.support.registry import Registry, start
 
+from hcp.hostedcluster.phases import PHASES
 from hcp.kube import Client, load_config, untrusted_kubeconfig
 from hcp.kube import resources as k
+from hcp.runtime.phases import ERRORS
 
 Object = dict[str, Any]
+
+
+def _failures() -> dict[str, float]:
+    return {name: ERRORS.value(controller="hostedcluster", phase=name) for name in PHASES.names}
 
 
 async def test_a_cluster_comes_up_stays_still_and_goes_away(
@@ -35,6 +41,7 @@ async def test_a_cluster_comes_up_stays_still_and_goes_away(
         "serviceNetwork": [{"cidr": "172.31.0.0/16"}],
         "apiServer": {"port": port},
     }
+    failures = _failures()
     await s.create(admin, "whole", image, registry, networking=networking)
     hosted = s.HostedProcesses(tmp_path, bin_dir)
 
@@ -43,6 +50,7 @@ async def test_a_cluster_comes_up_stays_still_and_goes_away(
 
     try:
         await eventually(made, "the API server is deployed", hands(admin, ns))
+        assert _failures() == failures, "a phase that fails costs a pass, and tells of an error that is none"
         await hosted.start(admin, ns, port)
         secret = await admin.get(k.SECRETS, "whole-admin-kubeconfig", "clusters")
         config = untrusted_kubeconfig.load(base64.b64decode(secret["data"]["kubeconfig"]))

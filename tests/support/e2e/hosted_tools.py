@@ -115,8 +115,14 @@ class Guest:
     def stop_kubelet(self, node: str, *, forever: bool = False) -> None:
         """As a crash that nothing restarts would; ``forever``: it does not begin with the machine either."""
         line = "systemctl disable kubelet; systemctl stop kubelet" if forever else "systemctl stop kubelet"
+        with self.as_root_on(node, line):
+            eventually_sync(lambda: node not in self.ready_nodes(), f"node {node} is not ready any more", 300)
+
+    @contextlib.contextmanager
+    def as_root_on(self, node: str, line: str) -> Iterator[None]:
+        """A pod that runs this line of shell outside its container, on the node itself; gone afterwards."""
         container = {
-            "name": "stop",
+            "name": "root",
             "image": self._image(),
             "command": ["busybox", "nsenter", "-t", "1", "-m", "-n", "-p", "--", "sh", "-c", line],
             "securityContext": {"privileged": True},
@@ -124,7 +130,7 @@ class Guest:
         pod = {
             "apiVersion": "v1",
             "kind": "Pod",
-            "metadata": {"generateName": "stop-kubelet-", "namespace": "kube-system"},
+            "metadata": {"generateName": "as-root-", "namespace": "kube-system"},
             "spec": {
                 "nodeName": node,
                 "restartPolicy": "Never",
@@ -134,9 +140,11 @@ class Guest:
             },
         }
         name = self.kubectl("create", "-o", "name", "-f", "-", stdin=yaml.safe_dump(pod)).strip()
-        eventually_sync(lambda: node not in self.ready_nodes(), f"node {node} is not ready any more", 300)
-        # A kubelet that begins anew must not find it.
-        self.kubectl("delete", name, "-n", "kube-system", "--force", "--grace-period=0")
+        try:
+            yield
+        finally:
+            # By force: the node may be unable to end it, and a kubelet that begins anew must not find it.
+            self.kubectl("delete", name, "-n", "kube-system", "--force", "--grace-period=0")
 
     def _available(self, name: str) -> int:
         found: int = self.get("deployment", name)["status"].get("availableReplicas", 0)

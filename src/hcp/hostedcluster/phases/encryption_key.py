@@ -53,14 +53,18 @@ async def _active(scope: Scope, name: str) -> bytes:
     p = scope.params
     own = defaults.encryption_key_name(p.name)
     if name == own and await scope.cache.user_object(SECRETS, own, p.cluster_namespace) is None:
-        await scope.cache.create_once(_new_key(scope, own))
+        # What was made is read from the answer: watches tell of it a moment later.
+        return _bytes_of(await scope.cache.create_once(_new_key(scope, own)))
     return await _key(scope, name)
 
 
 async def _key(scope: Scope, name: str) -> bytes:
-    where = f"{scope.params.cluster_namespace}/{name}"
     hint = "Create it with 32 random bytes under that key; the cluster goes on by itself."
-    source = await given.secret(scope, name, names.ETCD_KEY_KEY, hint)
+    return _bytes_of(await given.secret(scope, name, names.ETCD_KEY_KEY, hint))
+
+
+def _bytes_of(source: Object) -> bytes:
+    where = f"{source['metadata']['namespace']}/{source['metadata']['name']}"
     try:
         key = base64.b64decode(source["data"][names.ETCD_KEY_KEY])
     except binascii.Error as exc:
