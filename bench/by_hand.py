@@ -10,7 +10,8 @@ import asyncio
 import contextlib
 import datetime as dt
 import json
-import shutil
+import os
+import stat
 import subprocess
 import sys
 import time
@@ -19,11 +20,13 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from tests.support.e2e.own_machine import unpack
 
 from hcp import payload, pki
 from hcp.guest.csr import BOOTSTRAP_USER, MachineFacts, approval, concerns_us, judge, node_name
 from hcp.ignition.apiproxy import ApiProxy, api_proxy_document
 from hcp.ignition.certs import ca_secret, serving_leaf, serving_secret
+from hcp.ignition.configdrive import config_drive
 from hcp.ignition.document import document, file
 from hcp.ignition.machineconfig import joined, machine_config
 from hcp.ignition.node import NodeInput, rendered
@@ -208,23 +211,18 @@ class Bare:
         self.start("ignition-server", Path(sys.executable).with_name("hcp"), *words, *ports)
         return pointer(f"{HOST}:{self.ignition}", authority.cert_pem, TOKEN, POOL, TARGET)
 
-    def boot(self, number: int, disk: Path, user_data: str, memory: int) -> str:
+    def boot(self, number: int, root: Path, user_data: str, memory: int) -> str:
         """One VM: its disk copied to raw as an import does, a config drive, QEMU."""
         name = f"by-hand-{number}"
-        raw = self.folder / f"{name}.raw"
-        subprocess.run(["qemu-img", "convert", "-O", "raw", str(disk), str(raw)], check=True)
-        subprocess.run(["qemu-img", "resize", "-q", "-f", "raw", str(raw), "8G"], check=True)
-        drive = self.folder / name / "openstack" / "latest"
-        drive.mkdir(parents=True)
-        (drive / "user_data").write_text(user_data)
-        (drive / "meta_data.json").write_text(json.dumps({"hostname": name, "instance_id": name, "uuid": name}))
-        iso = self.folder / f"{name}.iso"
-        subprocess.run(
-            ["genisoimage", "-quiet", "-o", iso, "-V", "config-2", "-J", "-r", self.folder / name], check=True
-        )
+        raw, iso = f"/{name}.raw", f"/{name}.iso"
+        inside = ("chroot", str(root))
+        subprocess.run([*inside, "qemu-img", "convert", "-O", "raw", "/disk/disk.qcow2", raw], check=True)
+        subprocess.run([*inside, "qemu-img", "resize", "-q", "-f", "raw", raw, "8G"], check=True)
+        (root / iso[1:]).write_bytes(config_drive(user_data, name))
         accelerator = ["-accel", "kvm" if probe()[0] else "tcg"]
         self.start(
             name,
+            *inside,
             "qemu-system-x86_64",
             *accelerator,
             *("-cpu", "max", "-smp", "1", "-m", str(memory), "-display", "none", "-serial", "null"),
@@ -236,12 +234,13 @@ class Bare:
 
 
 @contextlib.contextmanager
-def _unpacked(folder: Path) -> Iterator[Path]:
-    image = Path(payload.ensure(["node-disk-1.36"], progress=None)["node-disk-1.36"]) / "image" / "blobs" / "sha256"
-    biggest = max(image.iterdir(), key=lambda path: path.stat().st_size)
-    subprocess.run(["tar", "-xf", str(biggest), "-C", str(folder)], check=True)
-    yield folder / "disk" / "disk.qcow2"
-    shutil.rmtree(folder / "disk")
+def _hypervisor(folder: Path) -> Iterator[Path]:
+    """A root file system with the payload's own QEMU and the disk of the release: nothing has to be installed here."""
+    root = folder / "qemu"
+    unpack("rootfs-virt", root)
+    unpack("node-disk-1.36", root, "disk/disk.qcow2")
+    os.mknod(root / "dev" / "null", 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+    yield root
 
 
 async def _answer(client: Client, names: set[str]) -> None:
@@ -279,9 +278,9 @@ async def by_hand(count: int, folder: Path, memory: int = 2048) -> float:
                     break
                 await asyncio.sleep(0.5)
             user_data = await bare.publish(client, images)
-            with _unpacked(folder) as disk:
+            with _hypervisor(folder) as root:
                 began = time.monotonic()
-                booting = [asyncio.to_thread(bare.boot, n, disk, user_data, memory) for n in range(count)]
+                booting = [asyncio.to_thread(bare.boot, n, root, user_data, memory) for n in range(count)]
                 names = set(await asyncio.gather(*booting))
                 while sum(ready(node) for node in await client.list(NODES)) < count:
                     await _answer(client, names)

@@ -101,7 +101,7 @@ def test_logs_and_exec_reach_the_nodes(guest: Guest) -> None:
 
 def test_a_nodes_serial_console_shows_what_its_machine_writes(guest: Guest, access: tuple[str, str]) -> None:
     node = guest.ready_nodes()[0]
-    with guest.as_root_on(node, "while sleep 1; do echo this is $(uname -n) > /dev/ttyS0; done"):
+    with guest.as_root_on(node, f"while sleep 1; do echo this is {node} > /dev/ttyS0; done"):
         eventually_sync(lambda: f"this is {node}" in _console(node, access), "the console of the machine", 180)
 
 
