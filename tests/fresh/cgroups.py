@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from hcp.linux.syscalls import MS_NODEV, MS_NOEXEC, MS_NOSUID, mount
 from hcp.local.host.checks import cgroup_controllers
 from hcp.local.node import cgroups
-from hcp.local.node.syscalls import MS_NODEV, MS_NOEXEC, MS_NOSUID, mount
 
 # v1: where the machine's processes are in no cgroup, each of them counts as much as all of the room would with 1024.
 _SHARES = "16384"

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from tests.fresh import cgroups, kernel
 
-from hcp.local.node import mounts
-from hcp.local.node.syscalls import (
+from hcp.linux.syscalls import (
     CLONE_NEWIPC,
     CLONE_NEWNS,
     CLONE_NEWPID,
@@ -31,6 +30,7 @@ from hcp.local.node.syscalls import (
     set_hostname,
     unshare,
 )
+from hcp.local.node import mounts
 
 
 @dataclass(frozen=True)

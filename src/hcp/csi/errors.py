@@ -5,6 +5,7 @@ Codes are words, so that what merely names them does not import gRPC.
 
 from __future__ import annotations
 
+import errno
 from typing import ClassVar
 
 from hcp.errors import HcpError
@@ -80,4 +81,6 @@ def code_of(error: BaseException) -> str:
     """The gRPC code that an exception means."""
     if isinstance(error, CsiError):
         return error.code
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return ResourceExhausted.code
     return next((code for kind, code in _OF_API if isinstance(error, kind)), "INTERNAL")

@@ -26,6 +26,8 @@ log = logging.getLogger(__name__)
 Handler = Callable[[Any], Awaitable[Message]]
 # Asked all the time by whoever wants to know whether we live.
 _QUIET = ("Probe", "GetPluginInfo", "GetPluginCapabilities", "ControllerGetCapabilities", "NodeGetCapabilities")
+# Field of a request → what it is called in the log, where some words are taken.
+_SAID = {"volume_id": "volume", "snapshot_id": "snapshot", "name": "called", "node_id": "node"}
 
 IDENTITY: ServiceDescriptor = csi_pb2.DESCRIPTOR.services_by_name["Identity"]
 CONTROLLER: ServiceDescriptor = csi_pb2.DESCRIPTOR.services_by_name["Controller"]
@@ -76,6 +78,9 @@ def _answering(method: MethodDescriptor, handler: Handler) -> Callable[..., Awai
         except HcpError as error:
             code, words = code_of(error), sentence(error)
             log.warning(f"{method.name}: {words}", extra={"code": code, **_about(request)})
+        except OSError as error:
+            code, words = code_of(error), f"{method.name} failed: {error}"
+            log.warning(words, extra={"code": code, **_about(request)})
         except Exception as error:
             code, words = "INTERNAL", f"{method.name} failed: {type(error).__name__}"
             log.exception(f"{method.name} failed", extra=_about(request))
@@ -92,7 +97,5 @@ def _answering(method: MethodDescriptor, handler: Handler) -> Callable[..., Awai
 def _about(request: Message) -> dict[str, str]:
     """Which object a request is about; never its secrets."""
     return {
-        key: value
-        for key in ("volume_id", "snapshot_id", "name", "node_id")
-        if isinstance(value := getattr(request, key, None), str) and value
+        word: value for key, word in _SAID.items() if isinstance(value := getattr(request, key, None), str) and value
     }

@@ -15,7 +15,7 @@ import pytest
 from tests.support.e2e.local_tools import Cluster, hcp, namespace
 from tests.support.eventually import eventually_sync
 
-from hcp.local.node import loop
+from hcp.linux import loop
 from hcp.local.state.layout import Layout
 
 NAME = "e2e-disk"

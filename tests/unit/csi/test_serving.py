@@ -29,6 +29,9 @@ class Controller:
     def __init__(self, error: Exception) -> None:
         self.error = error
 
+    async def create_snapshot(self, _request: csi.CreateSnapshotRequest) -> csi.CreateSnapshotResponse:
+        raise self.error
+
     async def delete_volume(self, _request: csi.DeleteVolumeRequest) -> csi.DeleteVolumeResponse:
         raise self.error
 
@@ -113,6 +116,12 @@ async def test_secrets_of_a_request_are_not_logged(tmp_path: Path, caplog: pytes
         await asked(tmp_path, rpc.CONTROLLER, Controller(KeyError()), request)
     assert "vol-1" in str([vars(record) for record in caplog.records])
     assert "hush" not in str([vars(record) for record in caplog.records])
+
+
+async def test_what_a_request_is_about_is_logged_whatever_it_is_called(tmp_path: Path) -> None:
+    request = csi.CreateSnapshotRequest(name="of-monday", source_volume_id="vol-1")
+    with pytest.raises(grpc.aio.AioRpcError, match="full"):
+        await asked(tmp_path, rpc.CONTROLLER, Controller(errors.ResourceExhausted("It is full")), request)
 
 
 async def test_the_socket_of_a_killed_process_is_replaced_and_ours_is_taken_away(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import stat
 import sys
 from pathlib import Path
 
-from hcp.local.node.syscalls import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_REC, MS_SHARED, MS_SLAVE, mount
+from hcp.linux.syscalls import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_REC, MS_SHARED, MS_SLAVE, mount
 from hcp.local.node.volumes import mount_pool
 from hcp.local.state.layout import Layout
 

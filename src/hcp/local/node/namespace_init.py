@@ -13,7 +13,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from hcp.local.node import mounts, syscalls
+from hcp.linux import syscalls
+from hcp.local.node import mounts
 from hcp.local.state.layout import Layout
 
 _SYSCTLS = {

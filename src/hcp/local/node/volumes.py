@@ -17,8 +17,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 from hcp.errors import HcpError
-from hcp.local.node import loop
-from hcp.local.node.syscalls import MS_NOATIME, MS_NODEV, MS_NOSUID, mount
+from hcp.linux import loop
+from hcp.linux.syscalls import MS_NOATIME, MS_NODEV, MS_NOSUID, mount
 from hcp.local.state.layout import Layout
 
 LEAST = 1 << 30

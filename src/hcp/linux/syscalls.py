@@ -9,11 +9,13 @@ MS_RDONLY = 1
 MS_NOSUID = 2
 MS_NODEV = 4
 MS_NOEXEC = 8
+MS_REMOUNT = 32
 MS_NOATIME = 1024
 MS_BIND = 4096
 MS_REC = 16384
 MS_SLAVE = 1 << 19
 MS_SHARED = 1 << 20
+UMOUNT_NOFOLLOW = 8
 
 CLONE_NEWNS = 0x00020000
 CLONE_NEWUTS = 0x04000000
@@ -43,3 +45,9 @@ def set_hostname(name: str) -> None:
     if _libc.sethostname(name.encode(), len(name)) != 0:
         error = ctypes.get_errno()
         raise OSError(error, os.strerror(error))
+
+
+def unmount(target: str, flags: int = 0) -> None:
+    if _libc.umount2(target.encode(), flags) != 0:
+        error = ctypes.get_errno()
+        raise OSError(error, f"unmounting {target}: {os.strerror(error)}")

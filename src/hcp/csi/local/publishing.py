@@ -1,0 +1,76 @@
+"""A volume at the place where the kubelet wants it: a folder mounted there, or a block device."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from hcp.csi.errors import InvalidArgument
+from hcp.csi.local.pool import Pool
+from hcp.csi.local.records import Volume
+from hcp.linux import loop, mounts
+
+
+def flags_of(options: list[str], *, read_only: bool) -> int:
+    """Mount options of a class or claim, of which only those can be that a further mount can have."""
+    flags = mounts.FLAGS["ro"] if read_only else 0
+    for word in options:
+        if word not in mounts.FLAGS and word not in ("rw", "defaults"):
+            raise InvalidArgument(
+                f"The mount option {word!a} cannot be had here", hint=f"Possible are {', '.join(sorted(mounts.FLAGS))}."
+            )
+        flags |= mounts.FLAGS.get(word, 0)
+    return flags
+
+
+def publish_folder(pool: Pool, volume: Volume, target: Path, flags: int) -> None:
+    found = mounts.at(target)
+    if found is not None:
+        if found.root.endswith(f"/volumes/{volume.id}"):
+            return
+        mounts.leave(target)  # something else: the kubelet keeps this path for us alone
+    target.mkdir(parents=True, exist_ok=True)
+    mounts.bind(pool.tree(volume), target, flags)
+
+
+def publish_device(pool: Pool, volume: Volume, target: Path) -> None:
+    device = _device(pool, volume)
+    number = device.stat().st_rdev
+    found = target.stat() if target.exists() else None
+    if found is not None and stat.S_ISBLK(found.st_mode):
+        if found.st_rdev == number:
+            return
+        mounts.leave(target)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.touch()
+    mounts.bind(device, target)
+
+
+def _device(pool: Pool, volume: Volume) -> Path:
+    """The one device of a block volume: everybody on the node shares it."""
+    disk = pool.disk(volume)
+    found = loop.of_file(disk)
+    if found is not None:
+        return found.path
+    opened, device = loop.attach(disk, stay=True, label=pool.label)
+    os.close(opened)
+    return device
+
+
+def unpublish(pool: Pool, volume: Volume | None, target: Path) -> None:
+    mounts.leave(target)
+    if target.is_dir() and not target.is_symlink():
+        target.rmdir()
+    else:
+        target.unlink(missing_ok=True)
+    if volume is None or not volume.block or not pool.disk(volume).exists():
+        return
+    device = loop.of_file(pool.disk(volume))
+    if device is not None and not _bound_somewhere(device.path):
+        loop.detach(device.path)
+
+
+def _bound_somewhere(device: Path) -> bool:
+    """Whether another place has this device; in the file system that holds /dev its root is its name."""
+    return any(item.root == f"/{device.name}" and item.kind in ("tmpfs", "devtmpfs") for item in mounts.mounted())
