@@ -85,7 +85,7 @@ class Engine:
                 self._fetch(wanted, {component.name for component in missing})
                 missing = self._missing(wanted)
             self._plan(missing)
-            make_all(missing, self._make, self._slots, self._stop)
+            make_all(missing, self._make, self._slots, self.stop)
 
     def _plan(self, missing: list[Component]) -> None:
         names = [component.name for component in missing]
@@ -101,7 +101,7 @@ class Engine:
             ready = [component for component in fit if fetching.places(component).keys() <= reachable]
             self.progress.plan([component.name for component in ready], verb="download")
             alone = [replace(component, deps=(), compiles=False) for component in ready]
-            make_all(alone, self._get, lambda: Slots(compiling=0, others=_DOWNLOADS_AT_ONCE), self._stop)
+            make_all(alone, self._get, lambda: Slots(compiling=0, others=_DOWNLOADS_AT_ONCE), self.stop)
             missing = {component.name for component in self._missing(wanted)}
             passed.update({component.name: "" for component in fit if component.name in missing})
         for name in missing - passed.keys():
@@ -140,7 +140,8 @@ class Engine:
         alone = not self._warm or available_memory() < _MEMORY_FOR_TWO
         return Slots(compiling=1 if alone else 2, others=2)
 
-    def _stop(self) -> None:
+    def stop(self) -> None:
+        """Ends the programs that build; from any thread. What they were making is not made."""
         for children in list(self._children):
             children.stop()
 
@@ -254,7 +255,7 @@ def ensure(
     from_dir: Path | None = None,
     build: bool = False,
 ) -> dict[str, Path]:
-    """Makes sure that components are in the cache and gives their directories. Blocks; call it in a thread.
+    """Makes sure that components are in the cache and gives their directories. Blocks; `ensure_async` does not.
 
     With `build` nothing is downloaded that can be built.
     """

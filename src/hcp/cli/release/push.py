@@ -43,7 +43,6 @@ COMMAND = Command(
 
 
 async def run(call: Call) -> None:
-    import asyncio
     import os
 
     from hcp.cli.engine.files import read
@@ -61,7 +60,7 @@ async def run(call: Call) -> None:
         key = signature.private_key(read("sign-key", call.text("sign-key")), password)
     authorities(call)
     login = logins.find(Reference(target.registry, target.repository(RELEASE)), call.text("authfile"))
-    artifacts = await asyncio.to_thread(_ensure, components, build=build_only(call))
+    artifacts = await _ensure(components, build=build_only(call))
     published = await _push(call, target, artifacts, login)
     if key is not None:
         await _sign(call, published, login, key)
@@ -83,11 +82,11 @@ def _components(call: Call) -> list[str]:
     return [OPERATOR, *(f"release-{minor}" for minor in wanted)]
 
 
-def _ensure(components: list[str], *, build: bool) -> dict[str, Path]:
-    from hcp.payload import ensure
+async def _ensure(components: list[str], *, build: bool) -> dict[str, Path]:
+    from hcp.payload import ensure_async
     from hcp.payload.published import with_parts
 
-    return ensure(with_parts(components), build=build)
+    return await ensure_async(with_parts(components), build=build)
 
 
 async def _push(call: Call, target: Target, artifacts: dict[str, Path], login: Logins) -> Published:

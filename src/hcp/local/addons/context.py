@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -29,9 +28,7 @@ class Context:
 
     async def ensure(self, names: Iterable[str]) -> dict[str, Path]:
         """Finished artifacts of payload components; builds what is missing."""
-        found = await asyncio.to_thread(
-            parts.ensure, list(names), Progress(), from_dir=self.request.from_dir, build=self.request.build
-        )
+        found = await parts.ensure_async(names, Progress(), from_dir=self.request.from_dir, build=self.request.build)
         return dict(found.paths)
 
     def done(self, step: str, digest: str) -> bool:

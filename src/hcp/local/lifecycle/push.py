@@ -18,7 +18,7 @@ async def push_components(
     image's reference by digest.
     """
     layout, _ = existing(name)
-    found = parts.ensure(with_parts(list(components)), Progress(), build=build)
+    found = await parts.ensure_async(with_parts(list(components)), Progress(), build=build)
     images = {component: path for component, path in found.paths.items() if is_image(path)}
     await push(layout, images.values(), say)
     return references(images)

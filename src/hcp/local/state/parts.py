@@ -72,9 +72,22 @@ def gather(spec: Spec, progress: Progress, *, from_dir: Path | None = None, buil
 
 def ensure(names: Iterable[str], progress: Progress, *, from_dir: Path | None = None, build: bool = False) -> Parts:
     from hcp import payload
+
+    return _with_versions(payload.ensure(names, progress=progress, from_dir=from_dir, build=build))
+
+
+async def ensure_async(
+    names: Iterable[str], progress: Progress, *, from_dir: Path | None = None, build: bool = False
+) -> Parts:
+    """The same in an event loop: it can be cancelled."""
+    from hcp import payload
+
+    return _with_versions(await payload.ensure_async(names, progress=progress, from_dir=from_dir, build=build))
+
+
+def _with_versions(paths: dict[str, Path]) -> Parts:
     from hcp.payload.registry import default_registry
 
-    paths = payload.ensure(names, progress=progress, from_dir=from_dir, build=build)
     registry = default_registry()
     return Parts(paths, {name: registry.get(name).version for name in paths})
 
