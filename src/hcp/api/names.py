@@ -153,9 +153,20 @@ LABEL_IGNITION_SERVER = f"{GROUP}/ignition-server"
 LABEL_NODEPOOL_SECRET = f"{GROUP}/nodepool-secret"
 LABEL_NODEPOOL_UID = f"{GROUP}/nodepool-uid"
 
+# On volumes and snapshots that the storage driver of a hosted cluster made in the infra cluster: what they are, how
+# many bytes the guest sees, what they were made from, and the machines that were given them.
+LABEL_CSI_ROLE = f"{GROUP}/csi"
+MARK_CSI_SIZE = f"{GROUP}/csi-size"
+MARK_CSI_SOURCE = f"{GROUP}/csi-source"
+MARK_CSI_PUBLISHED = f"{GROUP}/csi-published-to"
+
 # The accounts of Cluster API's two managers.
 CAPI_CORE = "cluster-api"
 CAPI_PROVIDER = "capi-provider"
+
+# The storage driver beside a control plane: its Deployment, and its account where machines run in the same cluster.
+CSI_CONTROLLER = "kubevirt-csi-controller"
+CSI_ACCOUNT = "kubevirt-csi"
 
 # What needs a right of its own (install/privileges.py), as `hcp install --allow-privileges` names it.
 PRIVILEGES = ("pod-security", "priority-classes", "images", "resource-requests", "kept-namespaces", "tolerations")

@@ -1,0 +1,235 @@
+"""Making, growing and removing volumes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hcp.api.names import MARK_CSI_SIZE, MARK_CSI_SOURCE
+from hcp.api.paths import annotations_of, at
+from hcp.csi.errors import (
+    Aborted,
+    AlreadyExists,
+    FailedPrecondition,
+    InvalidArgument,
+    NotFound,
+    ResourceExhausted,
+    Unavailable,
+)
+from hcp.csi.kubevirt import access, handles, objects
+from hcp.csi.kubevirt import settings as names
+from hcp.csi.kubevirt.infra import Infra
+from hcp.csi.kubevirt.settings import InfraClass
+from hcp.csi.kubevirt.waiting import Late
+from hcp.kube import errors as kube
+from hcp.kube.resources import DATAVOLUMES, PVCS
+from hcp.runtime.quantity import parse as quantity
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What a new volume begins with: nothing, a snapshot or another volume, by its handle."""
+
+    snapshot: str = ""
+    volume: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    handle: str
+    size: int
+    bus: str
+
+
+class Volumes:
+    def __init__(self, infra: Infra) -> None:
+        self._infra = infra
+        self._settings = infra.settings
+
+    async def create(
+        self,
+        name: str,
+        wishes: Sequence[access.Wish],
+        required: int,
+        limit: int,
+        parameters: Mapping[str, str],
+        source: Source,
+    ) -> Volume:
+        """The volume, ready to be plugged in. Asking again for the same gives the same."""
+        if not name:
+            raise InvalidArgument("The volume has no name")
+        infra_class, bus = self.class_of(parameters), bus_of(parameters)
+        wish = access.check(wishes, infra_class)
+        begins_with, least = await self._source(source)
+        size = access.size(max(required, least), limit)
+        handle = handles.handle_for(name, "vol")
+        wanted = objects.data_volume(self._settings, handle, wish, size, infra_class.name, begins_with)
+        live = await self._infra.client.get_or_none(DATAVOLUMES, handle, self._infra.namespace)
+        if live is None:
+            try:
+                live = await self._infra.create(wanted)
+            except kube.AlreadyExists as error:
+                raise Aborted(f"The volume {handle} is being made", hint="Ask again.") from error
+        _same(live, wanted, required, limit, objects.ours(live, self._settings, objects.VOLUME))
+        await self._ready(handle)
+        return Volume(handle, objects.size_of(live), bus)
+
+    def class_of(self, parameters: Mapping[str, str]) -> InfraClass:
+        """The infra class that a guest's class means. Guests write their classes themselves: only what the
+        HostedCluster maps is used."""
+        known = (names.CLASS_PARAMETER, names.BUS_PARAMETER)
+        if strange := sorted(set(parameters) - set(known)):
+            raise InvalidArgument(
+                f"The StorageClass has parameters that mean nothing here: {', '.join(strange)}",
+                hint=f"Known are {' and '.join(known)}.",
+            )
+        wanted = parameters.get(names.CLASS_PARAMETER, "")
+        found = self._settings.classes.get(wanted) if wanted else self._settings.default
+        if found is not None:
+            return found if wanted else InfraClass("", found.group, found.shared_block)
+        mapped = ", ".join(sorted(self._settings.classes)) or "none"
+        if wanted:
+            raise InvalidArgument(
+                f"The infra class {wanted} is not given to this cluster; mapped are: {mapped}",
+                hint="The owner of the HostedCluster maps classes (storageDriver).",
+            )
+        raise InvalidArgument(
+            f"The StorageClass names no infra class and this cluster has no default one; mapped are: {mapped}",
+            hint=f"Set the parameter {names.CLASS_PARAMETER}.",
+        )
+
+    async def _source(self, source: Source) -> tuple[Object, int]:
+        """What CDI begins with, and how large the volume has to be at least."""
+        if source.snapshot:
+            found = await self._infra.snapshot(source.snapshot)
+            if found is None:
+                raise NotFound(f"There is no snapshot {source.snapshot}")
+            kind = "snapshot"
+        elif source.volume:
+            found = await self._infra.volume(source.volume)
+            if found is None:
+                raise NotFound(f"There is no volume {source.volume}")
+            kind = "pvc"
+        else:
+            return {objects.BLANK: {}}, 0
+        name = found["metadata"]["name"]
+        return {kind: {"namespace": self._infra.namespace, "name": name}}, objects.size_of(found)
+
+    async def _ready(self, handle: str) -> None:
+        def done(volume: Object | None) -> bool:
+            if volume is None:
+                raise Aborted(f"The volume {handle} was removed while it was made")
+            return at(volume, "status.phase") == "Succeeded" or _hopeless(volume)
+
+        try:
+            volume = await self._infra.until(DATAVOLUMES, handle, done)
+        except Late as late:
+            why = objects.failure(late.last or {})
+            raise Unavailable(f"The volume {handle} is not ready yet in the infra cluster", cause=why) from late
+        if volume is not None and at(volume, "status.phase") != "Succeeded":
+            # Nobody will ask for its removal, since it never came to be.
+            await self._infra.client.delete(DATAVOLUMES, handle, self._infra.namespace, missing_ok=True)
+            why = objects.failure(volume)
+            kind = ResourceExhausted if "quota" in why.lower() else FailedPrecondition
+            raise kind("The infra cluster cannot make the volume", cause=why)
+
+    async def delete(self, handle: str) -> None:
+        """What is not there, or not ours, is as good as gone."""
+        live = await self._infra.volume(handle)
+        if live is None:
+            return
+        holders = sorted(name for name, one in (await self._infra.machines()).items() if one.has(handle))
+        if holders:
+            raise FailedPrecondition(f"The volume {handle} is attached to {', '.join(holders)}")
+        await self._infra.client.delete(
+            DATAVOLUMES, handle, self._infra.namespace, uid=live["metadata"]["uid"], missing_ok=True
+        )
+
+    async def expand(self, handle: str, required: int, limit: int) -> int:
+        """Grows the infra claim; KubeVirt grows the disk of a running machine after it."""
+        live = await self._infra.volume(handle)
+        if live is None:
+            raise NotFound(f"There is no volume {handle}")
+        before, wanted = objects.size_of(live), access.size(required, limit)
+        if wanted <= before:
+            return before
+        claim = await self._infra.client.get(PVCS, handle, self._infra.namespace)
+        asked = int(quantity(at(claim, "spec.resources.requests.storage")) or 0)
+        target = access.grown(asked, before, wanted)
+        if asked < target:
+            await self._grow(claim, target)
+        await self._grown(handle, target)
+        body = {
+            "metadata": {
+                "annotations": {MARK_CSI_SIZE: str(wanted)},
+                "resourceVersion": live["metadata"]["resourceVersion"],
+            }
+        }
+        await self._infra.client.patch(DATAVOLUMES, handle, self._infra.namespace, body)
+        return wanted
+
+    async def _grow(self, claim: Object, target: int) -> None:
+        body = {"spec": {"resources": {"requests": {"storage": str(target)}}}}
+        try:
+            await self._infra.client.patch(PVCS, claim["metadata"]["name"], self._infra.namespace, body)
+        except (kube.Forbidden, kube.Invalid) as error:
+            if "exceeded quota" in str(error.cause):
+                raise ResourceExhausted("The hosted cluster may have no larger volumes", cause=error.cause) from error
+            if "resize" not in str(error.cause):
+                raise
+            raise InvalidArgument(
+                f"The infra class {at(claim, 'spec.storageClassName')} cannot make volumes larger",
+                cause=error.cause,
+                hint="Make a new claim and copy the data, or ask the owner of the infra cluster.",
+            ) from error
+
+    async def _grown(self, handle: str, target: int) -> None:
+        def done(claim: Object | None) -> bool:
+            capacity = int(quantity(at(claim, "status.capacity.storage")) or 0)
+            pending = any(
+                one.get("type") == "FileSystemResizePending" and one.get("status") == "True"
+                for one in at(claim, "status.conditions") or ()
+            )
+            # The rest is done where it is mounted next.
+            return capacity >= target or pending
+
+        try:
+            await self._infra.until(PVCS, handle, done)
+        except Late as late:
+            told = [str(one.get("message") or one.get("type")) for one in at(late.last, "status.conditions") or ()]
+            why = "; ".join(told) or "its storage driver has not begun"
+            raise Unavailable(f"The infra cluster has not made the volume {handle} larger yet", cause=why) from late
+
+
+def bus_of(values: Mapping[str, str]) -> str:
+    bus = values.get(names.BUS_PARAMETER) or names.DEFAULT_BUS
+    if bus not in names.BUSES:
+        raise InvalidArgument(f"The bus {bus} is not one of {', '.join(names.BUSES)}")
+    return bus
+
+
+def _hopeless(volume: Mapping[str, Any]) -> bool:
+    """CDI says by its reasons when the claim itself is refused; trying again would change nothing."""
+    if at(volume, "status.phase") == "Failed":
+        return True
+    reasons = [str(one.get("reason") or "") for one in at(volume, "status.conditions") or ()]
+    return any(reason in ("ErrExceededQuota", "ErrClaimNotValid", "ErrIncompatiblePVC") for reason in reasons)
+
+
+def _same(live: Mapping[str, Any], wanted: Mapping[str, Any], required: int, limit: int, ours: bool) -> None:
+    handle = live["metadata"]["name"]
+    if live["metadata"].get("deletionTimestamp"):
+        raise Aborted(f"A volume {handle} is being removed", hint="Ask again.")
+    if not ours:
+        raise AlreadyExists(f"The name {handle} is taken in the infra cluster")
+    size = objects.size_of(live)
+    if size < required or (limit and size > limit):
+        raise AlreadyExists(f"There is a volume {handle} already, with {size} bytes")
+    if annotations_of(live).get(MARK_CSI_SOURCE) != annotations_of(wanted).get(MARK_CSI_SOURCE):
+        raise AlreadyExists(f"There is a volume {handle} already, made from something else")
+    for field in ("storageClassName", "volumeMode"):
+        if at(live, f"spec.storage.{field}") != at(wanted, f"spec.storage.{field}"):
+            raise AlreadyExists(f"There is a volume {handle} already, of another class or kind")
