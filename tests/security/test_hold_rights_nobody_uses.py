@@ -52,6 +52,7 @@ ADMISSION: set[audit.Right] = {
 ELSEWHERE: dict[audit.Right, str] = {
     ("kubevirt.io", "virtualmachines", "get"): "a node whose machine was made anew asks for a certificate",
     ("coordination.k8s.io", "leases", "get"): "a write to the lease was answered with a conflict: maybe it was our own",
+    ("", "serviceaccounts", "create"): "a cluster whose release has storage gets its first node",
     ("", "resourcequotas", "create"): "a cluster becomes available, which this one does not",
     ("", "resourcequotas", "patch"): "a cluster becomes available, which this one does not",
     ("", "events", "patch"): "what an event tells happens again, more than some minutes later",

@@ -41,6 +41,8 @@ VALID_NODE_PORT_ADDRESSES = "ValidNodePortAddresses"
 CONTROL_PLANE_SPREAD = "ControlPlaneSpread"
 # Ours, on NodePools too: names fields that are accepted but not acted on, so that nothing is dropped in silence.
 FIELDS_HONOURED = "AllFieldsHonoured"
+# Ours: whether volumes of the infra cluster can be had inside, where the release has storage or somebody asked for it.
+STORAGE_AVAILABLE = "StorageAvailable"
 # Ours: only on clusters whose authorities were ever asked to change.
 CERTIFICATES_UP_TO_DATE = "CertificatesUpToDate"
 
@@ -113,4 +115,6 @@ INVALID_MACHINE_TEMPLATE = "InvalidKubevirtMachineTemplate"
 TOO_MANY_UNHEALTHY = "TooManyUnhealthy"
 WAITING_FOR_NODES = "WaitingForNodes"
 NODES_NOT_READY = "NodesNotReady"
+NO_STORAGE_CLASS = "NoStorageClass"
+INFRA_RIGHTS_MISSING = "InfraRightsMissing"
 FIELDS_NOT_HONOURED = "FieldsNotHonoured"

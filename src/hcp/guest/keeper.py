@@ -14,9 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from hcp.api.paths import at
 from hcp.controlplane.meta import digest
 from hcp.errors import HcpError
-from hcp.guest import look, manifests, node_trust
+from hcp.guest import look, manifests, node_trust, storage
 from hcp.guest.objects import SYSTEM, GuestParams, Manifest
 from hcp.guest.rewrite import rewrite_encrypted
 from hcp.guest.state import GuestState
@@ -24,8 +25,10 @@ from hcp.guest.view import GuestView
 from hcp.guest.views import Views
 from hcp.kube import Client
 from hcp.kube.errors import NotFound
-from hcp.kube.resources import CONFIGMAPS, DAEMONSETS, SERVICEACCOUNTS
+from hcp.kube.follow import follow
+from hcp.kube.resources import CONFIGMAPS, CRDS, DAEMONSETS, SERVICEACCOUNTS
 from hcp.runtime.apply import apply_if_changed
+from hcp.runtime.conditions import is_true
 from hcp.runtime.context import PUBLISHED_KUBECONFIG, OperatorContext
 from hcp.runtime.controller import Controller, Result, namespace_of
 
@@ -250,6 +253,27 @@ async def _apply_all(client: Client, view: GuestView, objects: list[Manifest]) -
 
     async def one(obj: Manifest) -> None:
         async with limit:
-            await apply_if_changed(client, view.of(obj), obj)
+            if storage.chosen_by_tenants(obj):
+                obj = storage.as_chosen(obj, await _live(client, obj))
+            made = await apply_if_changed(client, view.of(obj), obj)
+            if obj["kind"] == CRDS.kind:
+                await _served(client, made)
 
-    await asyncio.gather(*(one(o) for o in objects))
+    # Objects of a kind can only be made once there is the kind.
+    kinds = [o for o in objects if o["kind"] == CRDS.kind]
+    await asyncio.gather(*(one(o) for o in kinds))
+    await asyncio.gather(*(one(o) for o in objects if o["kind"] != CRDS.kind))
+
+
+async def _live(client: Client, obj: Manifest) -> Manifest | None:
+    return await client.get_or_none(await client.resource_for(obj), obj["metadata"]["name"])
+
+
+async def _served(client: Client, definition: Manifest) -> None:
+    """Waits until the API server knows the kind; the caller's time is bounded."""
+    if is_true(at(definition, "status.conditions"), "Established"):
+        return
+    async with contextlib.aclosing(follow(client, CRDS, definition["metadata"]["name"])) as changes:
+        async for live in changes:
+            if is_true(at(live, "status.conditions"), "Established"):
+                return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hcp.guest import coredns, flannel, konnectivity, kube_proxy, kubernetes_service, node_trust, rights
+from hcp.guest import coredns, flannel, konnectivity, kube_proxy, kubernetes_service, node_trust, rights, storage_parts
 from hcp.guest.objects import GuestParams, Manifest
 
 
@@ -15,4 +15,5 @@ def objects(g: GuestParams) -> list[Manifest]:
         *flannel.objects(g),
         *coredns.objects(g),
         *node_trust.objects(g),
+        *storage_parts.objects(g),
     ]

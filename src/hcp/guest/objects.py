@@ -9,6 +9,7 @@ from typing import Any
 from hcp.api.names import LABEL_MANAGED_BY, MANAGED_BY
 from hcp.controlplane.meta import digest
 from hcp.controlplane.params import Params
+from hcp.guest.storage import GuestStorage
 
 Manifest = dict[str, Any]
 SYSTEM = "kube-system"
@@ -33,6 +34,8 @@ class GuestParams:
     # Whether nodes have to be given that, and whom their kubelets let in.
     node_trust: bool = False
     kubelet_client_ca: bytes = b""
+    # None in a cluster without volumes of its infra cluster.
+    storage: GuestStorage | None = None
 
     @property
     def trust_mark(self) -> dict[str, str]:

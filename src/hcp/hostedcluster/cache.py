@@ -45,6 +45,8 @@ WHOLE: tuple[Resource, ...] = (
     k.NODEPOOLS,
     k.NODES,
     k.STORAGECLASSES,
+    k.STORAGEPROFILES,
+    k.VOLUMESNAPSHOTCLASSES,
     k.INGRESS_CONFIGS,
     k.IMAGE_CONFIGS,
     k.IDMS,

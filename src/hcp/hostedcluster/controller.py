@@ -26,7 +26,17 @@ from hcp.runtime.reconcile import Reconciler
 from hcp.runtime.store import key_of
 
 Object = dict[str, Any]
-RESYNC_KINDS = (k.NODES, k.STORAGECLASSES, k.INGRESS_CONFIGS, k.IMAGE_CONFIGS, k.IDMS, k.ITMS, k.ICSP)
+RESYNC_KINDS = (
+    k.NODES,
+    k.STORAGECLASSES,
+    k.STORAGEPROFILES,
+    k.VOLUMESNAPSHOTCLASSES,
+    k.INGRESS_CONFIGS,
+    k.IMAGE_CONFIGS,
+    k.IDMS,
+    k.ITMS,
+    k.ICSP,
+)
 # Those of one namespace get half of them.
 WORKERS, PER_NAMESPACE = 32, 16
 # Whose end the deletion of a cluster waits for; the end of everything else means nothing to it.
@@ -168,6 +178,8 @@ def _relevant(obj: Object | None) -> Any:
         return None
     if obj.get("kind") == "Node":
         return (obj.get("spec"), obj["metadata"].get("labels"), _ready(obj))
+    if obj.get("kind") == k.STORAGEPROFILES.kind:
+        return at(obj, "status.claimPropertySets")
     return (obj.get("spec"), obj["metadata"].get("annotations"), obj["metadata"].get("labels"))
 
 

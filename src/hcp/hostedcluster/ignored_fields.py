@@ -49,8 +49,6 @@ UNACTED: tuple[tuple[str, Any], ...] = (
     ("monitoring", None),
     ("olmCatalogPlacement", "management"),
     ("operatorConfiguration", None),
-    ("platform.kubevirt.storageDriver.manual", None),
-    ("platform.kubevirt.storageDriver.type", "None"),
     ("updateService", ""),
 )
 
@@ -63,6 +61,18 @@ PARTLY: tuple[tuple[str, str], ...] = (
         "chooses the base domain; an ingress controller inside the cluster is published by a Service of its own",
     ),
 )
+
+
+# What somebody asked for of storage, where the release has none; the value that means "not asked for".
+STORAGE: tuple[tuple[str, Any], ...] = (
+    ("platform.kubevirt.storageDriver.manual", None),
+    ("platform.kubevirt.storageDriver.type", "None"),
+)
+
+
+def storage_not_in_release(spec: Mapping[str, Any]) -> list[str]:
+    """Fields that need parts which this release does not have."""
+    return _asked(spec, STORAGE)
 
 
 def acted_on_in_part(spec: Mapping[str, Any]) -> list[str]:
@@ -100,9 +110,13 @@ def ignored_annotations(annotations: Mapping[str, str]) -> list[str]:
 
 def not_acted_on(spec: Mapping[str, Any]) -> list[str]:
     """Fields the user set and this operator only stores."""
+    return _asked(spec, UNACTED) + [f"labels[{key}]" for key in spec.get("labels") or {} if names.steers(key)]
+
+
+def _asked(spec: Mapping[str, Any], fields: tuple[tuple[str, Any], ...]) -> list[str]:
     found = []
-    for path, neutral in UNACTED:
+    for path, neutral in fields:
         value = at(spec, path)
         if value not in (None, neutral, {}, [], "") and not (isinstance(value, Mapping) and not any(value.values())):
             found.append(path)
-    return found + [f"labels[{key}]" for key in spec.get("labels") or {} if names.steers(key)]
+    return found

@@ -8,6 +8,7 @@ from typing import Any
 
 from hcp.api.pause import Pause
 from hcp.controlplane.params import Endpoint
+from hcp.controlplane.storage_plan import Plan
 from hcp.guest.state import GuestState
 
 
@@ -26,6 +27,21 @@ class ReleaseState:
     @property
     def usable(self) -> bool:
         return bool(self.version) and not self.problem and not self.missing
+
+
+@dataclass(frozen=True)
+class StorageState:
+    """What is known of the guest's volumes, in a cluster that wants some."""
+
+    # None: the release has no storage; `missing` says what it lacks.
+    plan: Plan | None = None
+    missing: tuple[str, ...] = ()
+    nodes: int = 0
+    controller: Mapping[str, Any] | None = None
+    # Rights that the owner of an external infra cluster does not grant.
+    lacking: tuple[str, ...] = ()
+    # Parts inside the guest that are not available.
+    waiting: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -58,6 +74,8 @@ class Observed:
     # Fingerprint of the key everything shall be stored under, and of the one it was last rewritten under.
     rewrite: str = ""
     rewritten: str = ""
+    # None: not looked at, or nothing to tell.
+    storage: StorageState | None = None
     credentials_problem: str | None = None
     credentials_reason: str = ""
     unspread: str = ""

@@ -7,9 +7,9 @@ from typing import Any
 
 from hcp.api import conditions as c
 from hcp.api.paths import at
-from hcp.controlplane import encryption
+from hcp.controlplane import encryption, storage_plan
 from hcp.guest.state import NOT_LOOKED_AT
-from hcp.hostedcluster import encryption_status, version
+from hcp.hostedcluster import encryption_status, storage_status, version
 from hcp.hostedcluster.observed import Observed
 from hcp.runtime.conditions import get_condition, is_true, remove_condition, set_condition
 from hcp.runtime.workloads import members, quorum, rolled_out, serving
@@ -121,6 +121,8 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
             seen.encryption,
             _ENCRYPTION_STEPS.get(seen.encryption, ""),
         )
+    if (volumes := storage_status.verdict(seen.storage)) is not None:
+        parts[c.STORAGE_AVAILABLE] = volumes
     if seen.certificates is not None:
         parts[c.CERTIFICATES_UP_TO_DATE] = seen.certificates
     if seen.ignition_ready is not None:
@@ -352,4 +354,6 @@ def _absent(cluster: Mapping[str, Any], seen: Observed) -> list[str]:
         absent.append(c.CONTROL_PLANE_SPREAD)
     if not _credentials(cluster, seen):
         absent.append(c.PLATFORM_CREDENTIALS_FOUND)
+    if not storage_plan.wanted(cluster["spec"]) or (seen.release.usable and not seen.errors and seen.storage is None):
+        absent.append(c.STORAGE_AVAILABLE)
     return absent

@@ -23,7 +23,7 @@ from hcp.install.options import Options
 NAME = "hypershift-operator"
 ACCOUNT = "operator"
 FOLLOW = ("list", "watch")
-HOSTED_ROLES = [names.hosted_role(account) for account in (names.CAPI_CORE, names.CAPI_PROVIDER)]
+HOSTED_ROLES = [names.hosted_role(account) for account in (names.CAPI_CORE, names.CAPI_PROVIDER, names.CSI_ACCOUNT)]
 
 
 def operator_rules() -> list[Object]:
@@ -56,6 +56,9 @@ def operator_rules() -> list[Object]:
         # The one that pods run as which import boot disks: they get the cluster's pull secret.
         rule("", "serviceaccounts", FOLLOW),
         {**rule("", "serviceaccounts", ["get", "patch"]), "resourceNames": ["default"]},
+        # The one that the storage driver of a hosted cluster runs as.
+        rule("", "serviceaccounts", ["create"]),
+        {**rule("", "serviceaccounts", ["patch"]), "resourceNames": [names.CSI_ACCOUNT]},
         rule("", "persistentvolumeclaims", ["get", *write]),
         rule("", "events", write),
         rule("", "resourcequotas", [*FOLLOW, *write]),
@@ -72,6 +75,8 @@ def operator_rules() -> list[Object]:
         # Without holding what these roles give.
         {**rule("rbac.authorization.k8s.io", "clusterroles", ["bind"]), "resourceNames": HOSTED_ROLES},
         rule("storage.k8s.io", "storageclasses", FOLLOW),
+        rule("snapshot.storage.k8s.io", "volumesnapshotclasses", FOLLOW),
+        rule("cdi.kubevirt.io", "storageprofiles", FOLLOW),
         # Machines. The definitions of these kinds are carried in the operator's image.
         rule("apiextensions.k8s.io", "customresourcedefinitions", [*FOLLOW, *write]),
         rule("cluster.x-k8s.io", "clusters machinedeployments machinehealthchecks", [*FOLLOW, *write, "delete"]),

@@ -12,18 +12,20 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from hcp.api.names import ANNOTATION_SKIP_INFRA_CLEANUP, LABEL_INFRA_ID
+from hcp.api.names import ANNOTATION_SKIP_INFRA_CLEANUP, LABEL_CSI_ROLE, LABEL_INFRA_ID
 from hcp.errors import HcpError
 from hcp.kube import Client, Resource
 from hcp.kube.errors import ApiError, Forbidden, NotFound
-from hcp.kube.resources import NETWORKPOLICIES, SERVICES, VIRTUALMACHINES, VMIS
+from hcp.kube.resources import DATAVOLUMES, NETWORKPOLICIES, SERVICES, VIRTUALMACHINES, VMIS, VOLUMESNAPSHOTS
 from hcp.kubevirt.infra import Infra, InfraClients, NoKubeconfig, credentials
 
 # An infra cluster that cannot be asked for this long does not hold a deletion up any more.
 GIVE_UP_AFTER = 600.0
 MAX_LABEL = 63
-# EndpointSlices and DataVolumes go with their owners.
+# EndpointSlices and the disks of machines go with their owners.
 _OURS = (SERVICES, VIRTUALMACHINES, VMIS)
+# Volumes and snapshots that the guest has made; claims go with them. Whoever may not list them could not make them.
+_VOLUMES = (VOLUMESNAPSHOTS, DATAVOLUMES)
 
 
 @dataclass(frozen=True)
@@ -73,10 +75,12 @@ async def clear(management: Client, hosted: str, platform: Mapping[str, Any], in
 async def _clear(infra: Infra, ours: str) -> str:
     left: list[str] = []
     for resource in _OURS:
-        for item in await _list(infra, resource, ours):
-            left.append(f"{item['kind']} {item['metadata']['name']}")
-            if not item["metadata"].get("deletionTimestamp"):
-                await infra.client.delete(resource, item["metadata"]["name"], infra.namespace, missing_ok=True)
+        left += await _remove(infra, resource, ours)
+    if not left:
+        # When no machine is there any more that could hold one.
+        with contextlib.suppress(Forbidden):
+            for resource in _VOLUMES:
+                left += await _remove(infra, resource, f"{ours},{LABEL_CSI_ROLE}")
     if left:
         return f"{', '.join(left)} in the infra cluster"
     # Last: it keeps machines apart for as long as there are any.
@@ -84,6 +88,15 @@ async def _clear(infra: Infra, ours: str) -> str:
         for item in await _list(infra, NETWORKPOLICIES, ours):
             await infra.client.delete(NETWORKPOLICIES, item["metadata"]["name"], infra.namespace, missing_ok=True)
     return ""
+
+
+async def _remove(infra: Infra, resource: Resource, labels: str) -> list[str]:
+    """What was still there."""
+    found = await _list(infra, resource, labels)
+    for item in found:
+        if not item["metadata"].get("deletionTimestamp"):
+            await infra.client.delete(resource, item["metadata"]["name"], infra.namespace, missing_ok=True)
+    return [f"{item['kind']} {item['metadata']['name']}" for item in found]
 
 
 async def _list(infra: Infra, resource: Resource, labels: str) -> list[dict[str, Any]]:

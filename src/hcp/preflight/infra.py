@@ -8,7 +8,7 @@ from hcp.errors import HcpError
 from hcp.kube import Client, Resource
 from hcp.kube import resources as r
 from hcp.kube.errors import Forbidden, NotFound
-from hcp.preflight.infra_rights import CLUSTER, NAMESPACED, Right
+from hcp.preflight.infra_rights import CLUSTER, NAMESPACED, STORAGE, Right
 from hcp.preflight.result import Finding, fail, ok, unknown, warn
 from hcp.preflight.virtualization import cdi, kubernetes, kubevirt
 
@@ -42,7 +42,18 @@ async def rights(client: Client, namespace: str) -> list[Finding]:
         found.append(fail(check, f"missing in namespace {namespace}: {_short(lacking)}", hint))
     if nice:
         found.append(warn(check, f"missing, some things will not work: {_short(nice)}", hint))
-    return found or [ok(check, f"all that is needed in namespace {namespace}")]
+    found = found or [ok(check, f"all that is needed in namespace {namespace}")]
+    return [*found, await storage_rights(client, namespace, hint)]
+
+
+async def storage_rights(client: Client, namespace: str, hint: str) -> Finding:
+    """Volumes of the guest need more than the guide's Role gives; all else works without."""
+    check = "Rights for volumes on the infra cluster"
+    lacking = await missing(client, STORAGE, namespace)
+    if lacking:
+        said = f"hosted clusters have no volumes; missing in namespace {namespace}: {_short(lacking)}"
+        return warn(check, said, hint)
+    return ok(check, f"all in namespace {namespace}")
 
 
 def _short(words: list[str], most: int = 6) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from hcp.csi.kubevirt import rights as storage_rights
+
 Object = dict[str, Any]
 RBAC = "rbac.authorization.k8s.io"
 READ = ("get", "list", "watch")
@@ -40,20 +42,9 @@ NAMESPACED = (
     Right("discovery.k8s.io", ("endpointslices", "endpointslices/restricted"), EVERY, "leading Services to nodes"),
     Right("networking.k8s.io", ("networkpolicies",), EVERY, "keeping virtual machines off the infra networks"),
     Right("route.openshift.io", ("routes", "routes/custom-host"), EVERY, "the guest's apps domain", False),
-    Right(
-        "subresources.kubevirt.io",
-        (
-            "virtualmachines/addvolume",
-            "virtualmachines/removevolume",
-            "virtualmachineinstances/addvolume",
-            "virtualmachineinstances/removevolume",
-        ),
-        ("update",),
-        "attaching the guest's volumes",
-        False,
-    ),
-    Right("snapshot.storage.k8s.io", ("volumesnapshots",), ("get", "create", "delete"), "the guest's snapshots", False),
 )
+# In the same namespace, for volumes of the guest; the guide's Role has few of them.
+STORAGE = tuple(Right(one.group, one.resources, one.verbs, one.purpose, False) for one in storage_rights.ALL)
 # For the whole cluster, reading only.
 CLUSTER = (
     Right("config.openshift.io", ("networks", "ingresses"), ("get",), "which networks to keep machines off"),
@@ -102,7 +93,7 @@ def manifests(namespace: str, *, user: str = "", group: str = "", token: bool = 
             "apiVersion": f"{RBAC}/v1",
             "kind": "Role",
             "metadata": {"name": NAME, "namespace": namespace},
-            "rules": _rules(NAMESPACED),
+            "rules": _rules((*NAMESPACED, *STORAGE)),
         },
         {
             "apiVersion": f"{RBAC}/v1",

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Sequence
 
 from hcp.errors import HcpError
 from hcp.kube import Client
-from hcp.preflight import infra, platform, virtualization
+from hcp.preflight import guest_volumes, infra, platform, virtualization
 from hcp.preflight.result import Finding, unknown
 
 
@@ -27,6 +27,8 @@ async def management(client: Client, ranges: Sequence[str], *, external: bool) -
             ("KubeVirt", virtualization.kubevirt(client)),
             ("CDI", virtualization.cdi(client)),
             ("Hardware virtualization", virtualization.acceleration(client)),
+            ("Volumes for running machines", guest_volumes.hotplug(client)),
+            ("Default VolumeSnapshotClass", guest_volumes.snapshots(client)),
         ]
     checks += [
         ("Default StorageClass", platform.storage(client)),

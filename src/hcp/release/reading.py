@@ -38,6 +38,8 @@ class Release:
     image: str = ""
     digest: str = ""
     component_versions: dict[str, str] = field(default_factory=dict)
+    # The kinds of volume snapshots, in a release with storage.
+    snapshot_definitions: tuple[dict[str, Any], ...] = ()
 
     def component(self, name: str) -> str:
         """The image of a component, by digest; MissingComponent if the release has none."""

@@ -142,6 +142,7 @@ def test_the_screen_has_everything() -> None:
         "pods": [
             {"name": "etcd-0", "phase": "Pending", "ready": False, "restarts": 2, "why": "Unschedulable: no disk"}
         ],
+        "storage": "",
         "machineControllers": [{"name": "cluster-api", "namespace": "hypershift", "ready": 1, "wanted": 1}],
         "nodePools": [
             {"name": "demo", "nodes": 1, "desired": "2", "version": "1.35.0", "ready": False, "problems": [problem]}

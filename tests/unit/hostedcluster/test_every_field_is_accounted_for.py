@@ -58,7 +58,7 @@ def covered(leaf: str, by: set[str]) -> bool:
 def named(kind: str) -> set[str]:
     if kind == "NodePool":
         return NAMED_BY_POOL
-    return {path for path, _ in (*ignored_fields.UNACTED, *ignored_fields.PARTLY)}
+    return {path for path, _ in (*ignored_fields.UNACTED, *ignored_fields.PARTLY, *ignored_fields.STORAGE)}
 
 
 @pytest.mark.parametrize("kind", ["HostedCluster", "NodePool"])

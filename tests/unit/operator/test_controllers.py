@@ -10,7 +10,7 @@ from tests.support.unit.hostedcluster import cluster, deployment, etcd
 from hcp.api import conditions as c
 from hcp.guest.state import GuestState
 from hcp.hostedcluster import status
-from hcp.hostedcluster.observed import Observed
+from hcp.hostedcluster.observed import Observed, StorageState
 from hcp.kube import Client, ClusterConfig
 from hcp.operator import wiring
 from hcp.operator.controllers import CLUSTER, CONTROLLERS, HOSTED_CLUSTER_CONDITIONS, POOL, table
@@ -57,6 +57,7 @@ def test_the_status_of_a_hosted_cluster_sets_only_what_its_controller_owns() -> 
         ignition_ready=True,
         credentials_problem="",
         guest=GuestState(reachable=True),
+        storage=StorageState(missing=("csi-external-provisioner",)),
     )
     unmanaged = {"endpoint": "https://etcd.example.com:2379"}
     made = cluster(controllerAvailabilityPolicy="HighlyAvailable", etcd={"unmanaged": unmanaged})

@@ -16,7 +16,7 @@ from hcp.cli.shared.pools import pools_of
 from hcp.cli.status.text import screen
 from hcp.kube import Client
 from hcp.kube.errors import Forbidden
-from hcp.kube.resources import DEPLOYMENTS, MACHINES, PODS, VMIS
+from hcp.kube.resources import DATAVOLUMES, DEPLOYMENTS, MACHINES, PODS, VMIS
 
 Object = dict[str, Any]
 MACHINE_CONTROLLERS = ("cluster-api", "capi-provider")
@@ -38,11 +38,12 @@ async def gather(client: Client, cluster: Object) -> Object:
     """Everything the screen shows, as data; what may not be read is left out."""
     meta = cluster["metadata"]
     control_plane = names.control_plane_namespace(meta["namespace"], meta["name"])
-    pools, pods, machines, vms, controllers = await asyncio.gather(
+    pools, pods, machines, vms, volumes, controllers = await asyncio.gather(
         pools_of(client, meta["namespace"], meta["name"]),
         _allowed(client.list(PODS, control_plane)),
         _allowed(client.list(MACHINES, control_plane)),
         _allowed(client.list(VMIS, control_plane)),
+        _allowed(client.list(DATAVOLUMES, control_plane, f"{names.LABEL_CSI_ROLE}=volume")),
         _allowed(client.list(DEPLOYMENTS, names.OPERATOR_NAMESPACE)),
     )
     status = cluster.get("status") or {}
@@ -65,6 +66,7 @@ async def gather(client: Client, cluster: Object) -> Object:
         "problems": [_problem(item) for item in health.problems(cluster)],
         "pods": [_pod(pod) for pod in pods if not _is_vm(pod)],
         "machineControllers": [_deployment(d) for d in controllers if d["metadata"]["name"] in MACHINE_CONTROLLERS],
+        "storage": _storage(cluster, volumes),
         "nodePools": [_pool(pool) for pool in pools],
         "machines": [_machine(machine, running) for machine in machines],
         "waitingFor": waiting_for(cluster, pools),
@@ -86,6 +88,14 @@ def _endpoints(status: Object) -> Object:
     if status.get("ignitionEndpoint"):
         found["node bootstrap"] = f"https://{status['ignitionEndpoint']}"
     return found
+
+
+def _storage(cluster: Object, volumes: list[Object]) -> str:
+    """The guest's classes, in the condition's own words, and how many volumes it has beside its control plane."""
+    found = health.condition(cluster, "StorageAvailable")
+    if found is None or found.get("status") != "True":
+        return ""
+    return f"{found.get('message')}; {len(volumes)} volumes" if volumes else str(found.get("message"))
 
 
 def _problem(item: Object) -> Object:

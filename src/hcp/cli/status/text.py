@@ -20,6 +20,7 @@ def screen(data: Object) -> str:
         "infra id": data["infraID"],
         "control plane": _pods(data),
         "machine controllers": _controllers(data),
+        "storage": data["storage"],
         "paused": data["paused"],
     }
     lines += [f"  {name:<20} {value}" for name, value in facts.items() if value]

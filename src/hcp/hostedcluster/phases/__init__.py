@@ -28,6 +28,7 @@ from hcp.hostedcluster.phases import (
     rotation,
     rules,
     signing_key,
+    storage,
     turn,
 )
 from hcp.hostedcluster.scope import Learned, Scope, learn
@@ -63,6 +64,7 @@ PHASES: Phases[Scope, Learned] = Phases(
         Phase("limits", limits.run, critical=False),
         Phase("observe", observe.run, always=True),
         Phase("guest", guest.run, always=True),
+        Phase("storage", storage.run, critical=False),
         Phase("rotation", rotation.run, critical=False),
     ],
     learn,

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from hcp.api import conditions as c
 from hcp.api import names
-from hcp.hostedcluster import upgrade
+from hcp.controlplane import storage_plan
+from hcp.hostedcluster import ignored_fields, upgrade
 from hcp.hostedcluster.scope import LOOK_AGAIN, Learned, Scope
 from hcp.release import overrides
 
@@ -23,5 +24,7 @@ async def run(scope: Scope) -> Learned:
     known = {"images": overrides.applied(release.components, text), "version": release.version}
     wrong = overrides.problems(release.components, text)
     unused = [f"annotation {names.ANNOTATION_IMAGE_OVERRIDES}: {problem}" for problem in wrong]
+    if not release.has(*storage_plan.NEEDED):
+        unused += ignored_fields.storage_not_in_release(scope.spec)
     seen = {"release": state, "unacted": [*scope.seen.unacted, *unused]}
     return Learned(seen=seen, release=release, params=known, again=again)

@@ -58,7 +58,8 @@ def _waiting(scope: Scope) -> list[str]:
     """Who has not got yet what this pass says."""
     seen = scope.seen
     found = [] if scope.params.foreign_etcd or rolled_out(seen.etcd) else ["etcd"]
-    found += [name for name in seen.wanted_deployments if not rolled_out(seen.deployments.get(name))]
+    parts = dict.fromkeys((*seen.wanted_deployments, *seen.deployments))
+    found += [name for name in parts if not rolled_out(seen.deployments.get(name))]
     return found or scope.tools.guests.unsettled(scope.params.key)
 
 

@@ -57,7 +57,7 @@ def manifest(artifact: Path) -> str:
 
 def kubevirt(*, emulation: bool) -> Object:
     """One replica of everything: there is one node."""
-    developer: dict[str, Any] = {"featureGates": ["HotplugVolumes"]}
+    developer: dict[str, Any] = {"featureGates": ["HotplugVolumes", "ExpandDisks"]}
     if emulation:
         developer["useEmulation"] = True
     return {

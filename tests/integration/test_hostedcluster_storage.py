@@ -1,0 +1,170 @@
+"""A release with storage: classes inside from the start, the driver beside the control plane from the first node on."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support import crds as crds_support
+from tests.support import management as s
+from tests.support.api_server import ApiServer
+from tests.support.definitions import open_crd
+from tests.support.eventually import eventually
+from tests.support.hosted_operator import Running, hands, mentions, says
+from tests.support.hosted_pods import HostedPods
+from tests.support.registry import Registry
+from tests.support.running_cluster import NAME, NS, kubeconfig
+
+from hcp.api import names
+from hcp.api.paths import at
+from hcp.controlplane.storage_plan import DEFAULT_CLASS
+from hcp.csi.kubevirt import DRIVER, settings
+from hcp.kube import Client, load_config, untrusted_kubeconfig
+from hcp.kube import resources as k
+from hcp.kube.errors import Forbidden
+
+IMAGES = (*s.COMPONENTS, "csi-external-provisioner", "csi-external-resizer", "kubevirt-csi-driver")
+CONTROLLER, NODE = "kubevirt-csi-controller", "kubevirt-csi-node"
+
+
+@pytest.fixture
+async def image(registry: Registry, tmp_path: Path) -> str:
+    return await s.push_release(registry, tmp_path, "1.36.3", IMAGES)
+
+
+@pytest.fixture
+async def admin(server: ApiServer) -> AsyncIterator[Client]:
+    async with Client(load_config(server.kubeconfig)) as client:
+        await s.prepare(client)
+        await crds_support.install(client, [open_crd(k.STORAGEPROFILES)])
+        await client.apply(
+            {
+                "apiVersion": "storage.k8s.io/v1",
+                "kind": "StorageClass",
+                "metadata": {"name": "infra", "annotations": {DEFAULT_CLASS: "true"}},
+                "provisioner": "infra.example.com",
+                "allowVolumeExpansion": True,
+            }
+        )
+        yield client
+
+
+async def there(client: Client, resource: k.Resource, name: str, ns: str | None = None) -> Any:
+    return await client.get_or_none(resource, name, ns)
+
+
+async def reason(client: Client) -> str:
+    return str((await s.condition(client, NAME, "StorageAvailable")).get("reason"))
+
+
+async def test_storage_comes_with_the_first_node_and_an_idle_one_writes_nothing(
+    admin: Client, pods: HostedPods, operator: Callable[[], Running]
+) -> None:
+    config = untrusted_kubeconfig.load(await kubeconfig(admin))
+    async with Client(config) as guest:
+        made = await eventually(
+            lambda: there(guest, k.STORAGECLASSES, "kubevirt-csi-infra-default"), "the guest's default class"
+        )
+        assert made["provisioner"] == DRIVER and made["allowVolumeExpansion"] is True
+        assert made["metadata"]["annotations"][DEFAULT_CLASS] == "true"
+        await eventually(lambda: there(guest, k.CSIDRIVERS, DRIVER), "the driver's own object")
+        await eventually(lambda: there(guest, k.DAEMONSETS, NODE, "kube-system"), "its side on nodes")
+        await eventually(lambda: _is(admin, "WaitingForNodes"), "no node yet")
+        assert await there(admin, k.DEPLOYMENTS, CONTROLLER, NS) is None, "nobody can use a volume yet"
+        assert await there(admin, k.SERVICEACCOUNTS, names.CSI_ACCOUNT, NS) is None
+
+        ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+        await guest.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "one"}, "status": ready})
+        await guest.patch(k.NODES, "one", None, {"status": ready}, subresource="status")
+        live = await eventually(lambda: there(admin, k.DEPLOYMENTS, CONTROLLER, NS), "the controller")
+        pod = live["spec"]["template"]["spec"]
+        assert [one["name"] for one in pod["containers"]] == ["csi-driver", "csi-provisioner", "csi-resizer"]
+        bound = await there(admin, k.ROLEBINDINGS, names.CSI_ACCOUNT, NS)
+        assert bound["roleRef"]["name"] == names.hosted_role(names.CSI_ACCOUNT)
+        written = await admin.get(k.CONFIGMAPS, "kubevirt-csi-config", NS)
+        known = settings.parse(written["data"]["settings.json"])
+        assert (known.namespace, known.default and known.default.name, known.classes) == (NS, "infra", {})
+
+        await s.report_ready(admin, NS)
+        await _available(guest)
+        await eventually(lambda: says(admin, NAME, "StorageAvailable", "True"), "it works")
+        assert await mentions(admin, NAME, "StorageAvailable", "kubevirt-csi-infra-default (default)")
+        await _what_the_driver_may_do_in_the_guest(admin, config.server)
+
+        # What the tenant decides about its default class stays.
+        no = {"metadata": {"annotations": {DEFAULT_CLASS: "false"}}}
+        await guest.patch(k.STORAGECLASSES, "kubevirt-csi-infra-default", None, no)
+        running = Running.latest
+        before = len(running.writes)
+        await admin.patch(
+            k.HOSTEDCLUSTERS, NAME, "clusters", {"metadata": {"annotations": {"example.com/look": "again"}}}
+        )
+        await eventually(lambda: says(admin, NAME, "StorageAvailable", "True"), "looked at once more")
+        assert running.writes[before:] == []
+        kept = await guest.get(k.STORAGECLASSES, "kubevirt-csi-infra-default")
+        assert kept["metadata"]["annotations"][DEFAULT_CLASS] == "false"
+
+
+async def _is(client: Client, wanted: str) -> bool:
+    return await reason(client) == wanted
+
+
+async def _available(guest: Client) -> None:
+    """What a kubelet would report of the parts inside."""
+    for one in await guest.list(k.DAEMONSETS, "kube-system"):
+        number = {"desiredNumberScheduled": 1, "currentNumberScheduled": 1, "numberMisscheduled": 0, "numberReady": 1}
+        status = {**number, "numberAvailable": 1, "updatedNumberScheduled": 1}
+        status["observedGeneration"] = one["metadata"]["generation"]
+        await guest.patch(
+            k.DAEMONSETS, one["metadata"]["name"], "kube-system", {"status": status}, subresource="status"
+        )
+
+
+async def _what_the_driver_may_do_in_the_guest(admin: Client, server: str) -> None:
+    secret = await admin.get(k.SECRETS, "kubevirt-csi-kubeconfig", NS)
+    text = base64.b64decode(secret["data"]["kubeconfig"]).decode()
+    address = at(await admin.get(k.HOSTEDCLUSTERS, NAME, "clusters"), "status.controlPlaneEndpoint")
+    inner = untrusted_kubeconfig.load(text.replace("https://kube-apiserver:", f"https://{address['host']}:").encode())
+    assert str(address["port"]) in server
+    async with Client(inner) as driver:
+        assert await driver.list(k.VOLUMEATTACHMENTS) == []
+        assert await driver.list(k.PVCS) == []
+        for resource in (k.SECRETS, k.CONFIGMAPS, k.CLUSTERROLES):
+            with pytest.raises(Forbidden):
+                await driver.list(resource)
+
+
+async def test_a_mapped_class_that_does_not_exist_is_named_and_none_means_none(
+    admin: Client, operator: Callable[[], Running], image: str, registry: Registry
+) -> None:
+    operator()
+    mapping = [{"infraStorageClassName": "nope", "guestStorageClassName": "gold"}]
+    driver = {"type": "Manual", "manual": {"storageClassMapping": mapping}}
+    for name, wanted in (("mapped", driver), ("bare", {"type": "None"})):
+        platform = {"type": "KubeVirt", "kubevirt": {"storageDriver": wanted}}
+        await s.create(admin, name, image, registry, platform=platform)
+    for name in ("mapped", "bare"):
+        await eventually(lambda name=name: says(admin, name, "AllFieldsHonoured", "True"), "nothing is in vain")  # type: ignore[misc]
+    given = hands(admin, "clusters-mapped")
+    await eventually(lambda: says(admin, "mapped", "StorageAvailable", "False"), "it is told", given)
+    assert await mentions(admin, "mapped", "StorageAvailable", "no StorageClass nope")
+    assert await s.condition(admin, "bare", "StorageAvailable") == {}
+
+
+async def test_a_release_without_storage_costs_nothing_and_says_so_to_who_asks(
+    admin: Client, operator: Callable[[], Running], registry: Registry, tmp_path: Path
+) -> None:
+    operator()
+    plain = await s.push_release(registry, tmp_path, "1.36.2")
+    asked = {"type": "KubeVirt", "kubevirt": {"storageDriver": {"type": "Default"}}}
+    await s.create(admin, "asks", plain, registry, platform=asked)
+    await s.create(admin, "quiet", plain, registry)
+    given = hands(admin, "clusters-asks")
+    await eventually(lambda: says(admin, "asks", "StorageAvailable", "False"), "it is told", given)
+    assert await mentions(admin, "asks", "StorageAvailable", "csi-external-provisioner")
+    assert await mentions(admin, "asks", "AllFieldsHonoured", "platform.kubevirt.storageDriver.type")
+    await eventually(lambda: says(admin, "quiet", "AllFieldsHonoured", "True"), "nobody asked here")
+    assert await s.condition(admin, "quiet", "StorageAvailable") == {}
