@@ -89,7 +89,7 @@ class Guest:
         }
         container = {
             "name": "web",
-            "image": self._image(),
+            "image": self.image(),
             "command": ["sh", "-c", _SERVER],
             "readinessProbe": {"httpGet": {"path": "/hostname", "port": 8080}, "periodSeconds": 2, "timeoutSeconds": 5},
         }
@@ -123,7 +123,7 @@ class Guest:
         """A pod that runs this line of shell outside its container, on the node itself; gone afterwards."""
         container = {
             "name": "root",
-            "image": self._image(),
+            "image": self.image(),
             "command": ["busybox", "nsenter", "-t", "1", "-m", "-n", "-p", "--", "sh", "-c", line],
             "securityContext": {"privileged": True},
         }
@@ -150,7 +150,8 @@ class Guest:
         found: int = self.get("deployment", name)["status"].get("availableReplicas", 0)
         return found
 
-    def _image(self) -> str:
+    def image(self) -> str:
+        """One that every node already has."""
         found = self.get("daemonset", "kube-proxy", "-n", "kube-system")
         image: str = found["spec"]["template"]["spec"]["containers"][0]["image"]
         return image
