@@ -25,8 +25,9 @@ def folder(tmp_path: Path) -> Path:
 def make(folder: Path, *words: str) -> str:
     env = {**os.environ, "XDG_CACHE_HOME": str(folder.parent / "cache")}
     env.pop("MAKEFLAGS", None)
+    # make itself speaks in the letters of the locale, which need not be UTF-8; -s keeps it silent.
     done = subprocess.run(
-        ["make", "-C", str(folder), *words], env=env, capture_output=True, text=True, check=False, timeout=120
+        ["make", "-s", "-C", str(folder), *words], env=env, capture_output=True, text=True, check=False, timeout=120
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -25,7 +25,7 @@ def targets() -> list[str]:
 
 
 def test_help_explains_every_target() -> None:
-    told = subprocess.run(["make", "-C", REPOSITORY, "help"], capture_output=True, text=True, check=True).stdout
+    told = subprocess.run(["make", "-s", "-C", REPOSITORY, "help"], capture_output=True, text=True, check=True).stdout
     listed = [line.split()[0] for line in told.splitlines() if line.startswith("  ")]
     assert sorted(listed) == sorted(targets())
 
