@@ -40,11 +40,11 @@ async def test_cancelling_ends_the_program_that_builds(workshop: Workshop, tmp_p
     told = tmp_path / "pid"
 
     def build(ctx: BuildContext) -> None:
-        ctx.run(["sh", "-c", f"echo $$ > {told}.part; mv {told}.part {told}; exec sleep 600"])
+        ctx.run(["sh", "-c", 'echo $$ > "$0.part" && mv "$0.part" "$0" && exec sleep 600', told])
 
     workshop.add("tool", during=build)
     making = asyncio.create_task(make(workshop.engine(), ["tool"]))
-    while not told.exists():
+    while not told.exists() and not making.done():
         await asyncio.sleep(0.01)
     making.cancel()
     with pytest.raises(asyncio.CancelledError):
