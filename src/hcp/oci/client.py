@@ -22,15 +22,11 @@ from hcp.oci.mirrors import Mirror, candidates
 from hcp.oci.reference import Reference, is_digest
 from hcp.oci.transport import RegistryTransport
 from hcp.oci.trust import Trust
+from hcp.oci.writer_layout import DOCKER_INDEX_TYPE, DOCKER_MANIFEST_TYPE, INDEX_TYPE, MANIFEST_TYPE
 
 T = TypeVar("T")
-INDEX_TYPES = frozenset(
-    {"application/vnd.oci.image.index.v1+json", "application/vnd.docker.distribution.manifest.list.v2+json"}
-)
-MANIFEST_TYPES = (
-    "application/vnd.oci.image.manifest.v1+json",
-    "application/vnd.docker.distribution.manifest.v2+json",
-)
+INDEX_TYPES = frozenset({INDEX_TYPE, DOCKER_INDEX_TYPE})
+MANIFEST_TYPES = (MANIFEST_TYPE, DOCKER_MANIFEST_TYPE)
 ACCEPT = ", ".join((*MANIFEST_TYPES, *sorted(INDEX_TYPES)))
 # Of each kind of thing that is remembered; one client is kept per pull secret.
 CACHE_BYTES = 8 << 20
@@ -128,6 +124,21 @@ class RegistryClient:
         """The manifest for our platform byte by byte, as its digest was made."""
         manifest = await self.manifest(ref)
         return (await self._raw_manifest(manifest.found_at.with_digest(manifest.digest)))[1]
+
+    async def exact(self, ref: Reference | str) -> tuple[Reference, bytes]:
+        """What a reference means byte by byte, be it one image or a list for many platforms; where, by digest."""
+        ref = _parse(ref)
+        digest = await self.digest(ref)
+        known = self._raw.get((ref.name, digest))
+        if known is None:
+            place, raw = await self._anywhere(ref.with_digest(digest), self._raw_manifest)
+            known = (place.with_digest(digest), raw)
+            self._raw.put((ref.name, digest), known)
+        return known
+
+    def stream_at(self, place: Reference, digest: str, start: int = 0) -> AsyncGenerator[bytes, None]:
+        """The bytes of a blob from `start` on, unchecked, from exactly this place."""
+        return self._stream(place, digest, start)
 
     async def tags(self, ref: Reference | str) -> list[str]:
         """All tags of a repository, asked of the source itself: mirrors need not have them."""

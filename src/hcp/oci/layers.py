@@ -79,10 +79,10 @@ def clean(path: str) -> str:
     return "/".join(part for part in path.split("/") if part not in ("", "."))
 
 
-def _members(file: IO[bytes]) -> Iterator[tuple[tarfile.TarInfo, tarfile.TarFile]]:
+def _members(file: IO[bytes], piece: int = MAX_FILE) -> Iterator[tuple[tarfile.TarInfo, tarfile.TarFile]]:
     """Every entry in order; what is wrong with the layer, its size included, is raised as Unreadable."""
     try:
-        with _open_tar(file) as archive:
+        with _open_tar(file, piece) as archive:
             for number, member in enumerate(archive):
                 if number > MAX_MEMBERS:
                     raise Unreadable(f"it has more than {MAX_MEMBERS} files")
@@ -93,26 +93,29 @@ def _members(file: IO[bytes]) -> Iterator[tuple[tarfile.TarInfo, tarfile.TarFile
         raise Unreadable(str(exc) or type(exc).__name__) from exc
 
 
-def _open_tar(file: IO[bytes]) -> tarfile.TarFile:
+def _open_tar(file: IO[bytes], piece: int) -> tarfile.TarFile:
     start = file.read(4)
     file.seek(0)
     if start.startswith(_ZSTD):
         raise Unreadable("it is compressed with zstd, only gzip and plain tar can be read")
     source: Any = gzip.GzipFile(fileobj=file, mode="rb") if start.startswith(_GZIP) else file
-    return tarfile.open(fileobj=cast("IO[bytes]", BoundedReader(source)), mode="r:")
+    return tarfile.open(fileobj=cast("IO[bytes]", BoundedReader(source, piece=piece)), mode="r:")
 
 
 def read_below(file: IO[bytes], folder: str) -> dict[str, bytes]:
     """Every regular file of a layer below a folder, by its clean path."""
-    found: dict[str, bytes] = {}
+    return dict(each_below(file, folder))
+
+
+def each_below(file: IO[bytes], folder: str, most: int = MAX_FILE) -> Iterator[tuple[str, bytes]]:
+    """One after the other, for folders that do not fit into memory; whiteouts are files here."""
     prefix = f"{clean(folder)}/"
-    for member, archive in _members(file):
+    for member, archive in _members(file, most):
         path = clean(member.name)
         if not path.startswith(prefix) or not member.isfile():
             continue
-        if member.size > MAX_FILE:
-            raise Unreadable(f"its file {path} has {member.size} bytes, {MAX_FILE} are permitted")
+        if member.size > most:
+            raise Unreadable(f"its file {path} has {member.size} bytes, {most} are permitted")
         content = archive.extractfile(member)
         if content is not None:
-            found[path] = content.read()
-    return found
+            yield path, content.read()

@@ -13,15 +13,16 @@ from yarl import URL
 
 from hcp.oci.address_policy import AddressPolicy
 from hcp.oci.auth import Auths
+from hcp.oci.image import Image, from_layout
 from hcp.oci.reference import Reference, is_digest
 from hcp.oci.requests import Requests
 from hcp.oci.transport import RegistryTransport
 from hcp.oci.trust import Trust
 from hcp.oci.upload import Blob, Upload
-from hcp.oci.writer_layout import DOCKER_MANIFEST_TYPE, MANIFEST_TYPE, Layout, read_layout
+from hcp.oci.writer_layout import DOCKER_INDEX_TYPE, DOCKER_MANIFEST_TYPE, INDEX_TYPE, MANIFEST_TYPE
 
 T = TypeVar("T")
-_ACCEPT = {"Accept": f"{MANIFEST_TYPE}, {DOCKER_MANIFEST_TYPE}"}
+_ACCEPT = {"Accept": f"{MANIFEST_TYPE}, {DOCKER_MANIFEST_TYPE}, {INDEX_TYPE}, {DOCKER_INDEX_TYPE}"}
 
 
 async def together(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
@@ -51,6 +52,7 @@ class Pusher:
         uploads: int = 4,
         socket: str | None = None,
         trust_env: bool = False,
+        trust: Trust | None = None,
         told: Callable[[int], None] = _nobody,
     ) -> None:
         """`http://` declares a registry without TLS; `socket`: a Unix socket where it listens, whatever the URL names.
@@ -60,12 +62,16 @@ class Pusher:
         url = URL(registry_url)
         self.registry = url.authority
         insecure = frozenset({self.registry} if url.scheme == "http" else ())
-        trust = Trust(ca_pem)
         self._transport = RegistryTransport(
-            auths or Auths(None), trust, AddressPolicy(insecure=insecure), trust_env=trust_env, socket=socket
+            auths or Auths(None),
+            trust or Trust(ca_pem),
+            AddressPolicy(insecure=insecure),
+            trust_env=trust_env,
+            socket=socket,
         )
         self._requests = Requests(self._transport)
-        self._held_by: dict[str, str] = {}
+        # By digest of a blob: the repositories that have it, or are said to.
+        self._held_by: dict[str, dict[str, bool]] = {}
         self._locks: dict[str, asyncio.Lock] = {}
         self._slots = asyncio.Semaphore(uploads)
         self._told = told
@@ -88,23 +94,45 @@ class Pusher:
         self, layout_dir: Path, repository: str, *, tag: str | None = None, more_tags: Iterable[str] = ()
     ) -> str:
         """Push the image of a layout and return its digest. Tags name it besides the digest."""
-        layout = read_layout(layout_dir)
-        ref = self._ref(repository)
-        tags = [*([tag] if tag else []), *more_tags]
-        if await self._digest(ref, layout.digest) is None:
-            blobs = [Blob(str(one["digest"]), int(one["size"]), layout.blob(one["digest"])) for one in layout.blobs]
-            await together(self._blob(ref, blob) for blob in blobs)
-            raw = layout.blob(layout.digest).read_bytes()
-            for reference in tags or [layout.digest]:
-                await self.put_manifest(repository, reference, raw, _kind(layout))
-            return layout.digest
-        for blob in layout.blobs:
-            self._held_by.setdefault(str(blob["digest"]), repository)
+        image = from_layout(layout_dir)
+        await self.push_image(image, repository, [*([tag] if tag else []), *more_tags])
+        return image.digest
+
+    async def push_image(self, image: Image, repository: str, tags: Iterable[str] = ()) -> None:
+        """Bring an image from wherever it is; parts first, then what names them."""
+        ref, tags = self._ref(repository), list(tags)
+        if await self._digest(ref, image.digest) is None:
+            await together(self.push_image(child, repository) for child in image.children)
+            await together(self._blob(ref, blob) for blob in image.blobs)
+            for reference in tags or [image.digest]:
+                await self.put_manifest(repository, reference, image.raw, image.media_type)
+            return
+        self.know(image, repository)
         for reference in tags:
-            if await self._digest(ref, reference) != layout.digest:
-                raw = layout.blob(layout.digest).read_bytes()
-                await self.put_manifest(repository, reference, raw, _kind(layout))
-        return layout.digest
+            if await self._digest(ref, reference) != image.digest:
+                await self.put_manifest(repository, reference, image.raw, image.media_type)
+
+    def know(self, image: Image, repository: str, *, sure: bool = True) -> None:
+        """A repository that has the blobs of an image, or should have: others can mount them out of it."""
+        for blob in image.all_blobs:
+            holders = self._held_by.setdefault(blob.digest, {})
+            holders[repository] = holders.get(repository, False) or sure
+
+    async def digest(self, repository: str, reference: str) -> str | None:
+        """What a tag or digest stands for in the registry now."""
+        return await self._digest(self._ref(repository), reference)
+
+    async def delete(self, repository: str, reference: str) -> bool:
+        """Remove a manifest by digest, or a tag; False when there is none, or the registry knows no such thing."""
+        ref = self._ref(repository)
+
+        async def ask() -> bool:
+            place = f"manifests/{reference}"
+            accepted = (200, 202, 404) if is_digest(reference) else (200, 202, 404, 400, 405)
+            async with self._requests.once(ref, "DELETE", place, *accepted) as answer:
+                return answer.status in (200, 202)
+
+        return await self._requests.repeated(ref, ask)
 
     async def put_blob(self, repository: str, data: bytes) -> dict[str, Any]:
         """A small blob out of memory; gives what a manifest says of it."""
@@ -141,14 +169,20 @@ class Pusher:
     async def _blob(self, ref: Reference, blob: Blob) -> None:
         lock = self._locks.setdefault(blob.digest, asyncio.Lock())
         async with lock, self._slots:
+            holders = self._held_by.setdefault(blob.digest, {})
+            if holders.get(ref.repository):
+                return
             upload = Upload(self._requests, ref, blob, self._told)
-            holder = self._held_by.get(blob.digest)
-            if not await upload.exists() and not (holder and await upload.mount(holder)):
+            if not await upload.exists() and not await self._mounted(upload, holders):
                 await upload.send()
                 self.sent_bytes += blob.size
-            self._held_by.setdefault(blob.digest, ref.repository)
+            holders[ref.repository] = True
 
-
-def _kind(layout: Layout) -> str:
-    """What the manifest says of itself; official images may have Docker's older form, byte by byte."""
-    return str(layout.manifest.get("mediaType") or MANIFEST_TYPE)
+    async def _mounted(self, upload: Upload, holders: dict[str, bool]) -> bool:
+        """Out of one that surely has it; what is only said to have it is asked when the bytes are not at hand."""
+        sure = [repository for repository, known in holders.items() if known]
+        said = [] if sure or not upload.blob.is_missing else list(holders)
+        for repository in sure[:1] or said:
+            if await upload.mount(repository):
+                return True
+        return False

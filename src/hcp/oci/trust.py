@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ssl
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from hcp.errors import HcpError
 
@@ -16,13 +16,25 @@ def from_config_map(data: Mapping[str, str] | None) -> dict[str, str]:
 class Trust:
     """TLS settings per registry."""
 
-    def __init__(self, ca_pem: str | bytes | None = None, registries: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        ca_pem: str | bytes | None = None,
+        registries: Mapping[str, str] | None = None,
+        *,
+        unverified: Collection[str] = (),
+    ) -> None:
+        """`unverified`: registries whose certificate is not looked at, because their user said so."""
         self._bundle = ca_pem.decode() if isinstance(ca_pem, bytes) else ca_pem or ""
         self._registries = dict(registries or {})
+        self._unverified = unverified
         self._contexts: dict[str, ssl.SSLContext] = {}
 
     def context(self, registry: str) -> ssl.SSLContext:
         """The settings for one registry (`host` or `host:port`)."""
+        if registry in self._unverified:
+            context = ssl.create_default_context()
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            return self._contexts.setdefault(f"unverified {registry}", context)
         extra = self._registries.get(registry, "")
         if extra not in self._contexts:
             self._contexts[extra] = self._make(extra, registry)

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import aiohttp
 from yarl import URL
@@ -22,18 +23,43 @@ _OCTETS = {"Content-Type": "application/octet-stream"}
 _NO_MOUNT = (400, 401, 403, 404, 405)
 
 
+class Content(Protocol):
+    """Bytes that come from elsewhere. `failure`: why they cannot be had, once that is known."""
+
+    @property
+    def failure(self) -> Exception | None: ...
+
+    def read(self, start: int) -> AsyncIterator[bytes]: ...
+
+
 @dataclass(frozen=True)
 class Blob:
-    """Bytes in a file or in memory, named by their digest."""
+    """Bytes in a file, in memory or elsewhere, named by their digest."""
 
     digest: str
     size: int
-    content: Path | bytes
+    content: Path | bytes | Content
+
+    @property
+    def is_missing(self) -> bool:
+        """Known to be nowhere but, perhaps, in the registry itself."""
+        return not isinstance(self.content, Path | bytes) and self.content.failure is not None
+
+    def check(self) -> None:
+        """Raises what keeps the bytes from coming: sending them again would not help."""
+        failure = None if isinstance(self.content, Path | bytes) else self.content.failure
+        if failure is not None:
+            raise failure
 
     async def read(self, start: int, told: Callable[[int], None]) -> AsyncIterator[bytes]:
         if isinstance(self.content, bytes):
             told(len(self.content) - start)
             yield self.content[start:]
+            return
+        if not isinstance(self.content, Path):
+            async for data in self.content.read(start):
+                told(len(data))
+                yield data
             return
         with await asyncio.to_thread(self.content.open, "rb") as file:
             file.seek(start)
@@ -75,6 +101,7 @@ class Upload:
 
     async def send(self) -> None:
         """All of it; each break is continued from what has arrived, and only standing still ends it."""
+        self.blob.check()
         tries, pause = 0, FIRST_PAUSE
         while True:
             before = self.arrived
@@ -82,6 +109,7 @@ class Upload:
                 await self._attempt()
                 return
             except Interrupted as error:
+                self.blob.check()
                 try:
                     await self._find_place()
                 except Interrupted:

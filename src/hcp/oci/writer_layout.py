@@ -15,6 +15,7 @@ from hcp.errors import HcpError
 INDEX_TYPE = "application/vnd.oci.image.index.v1+json"
 MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
 DOCKER_MANIFEST_TYPE = "application/vnd.docker.distribution.manifest.v2+json"
+DOCKER_INDEX_TYPE = "application/vnd.docker.distribution.manifest.list.v2+json"
 CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
 
 
