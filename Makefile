@@ -57,7 +57,7 @@ test-integration: install  ## Tests on a real etcd and kube-apiserver, built fir
 	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy containerd image-pause test-shells node-tools $(DEFINITIONS) \
 		>/dev/null
 	@$(LINK_KUBECTL)
-	$(BIN)/pytest -q tests/integration $(call GUIDES,yaml isolation)
+	$(BIN)/pytest -q tests/integration $(call GUIDES,yaml isolation mirror)
 
 # One file per way up; those that need virtual machines are below tests/e2e/security.
 test-security: install  ## Attacks that need no virtual machine

@@ -11,6 +11,7 @@ FILES = {
     "external_infra": "tests/guides/test_guide_external_infra.py",
     "yaml": "tests/guides/test_guide_yaml.py",
     "isolation": "tests/guides/test_guide_isolation.py",
+    "mirror": "tests/guides/test_guide_mirror.py",
 }
 
 

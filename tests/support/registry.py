@@ -48,6 +48,7 @@ def start(
     port: int = 0,
     tls: bool = True,
     read_only: bool = False,
+    deletes: bool = False,
     address: str = "127.0.0.1",
     inside: tuple[str, ...] = (),
 ) -> tuple[Registry, subprocess.Popen[bytes]]:
@@ -74,6 +75,8 @@ def start(
             "filesystem": {"rootdirectory": str(directory / "data")},
             "maintenance": {"readonly": {"enabled": True}},
         }
+    if deletes:
+        config["storage"] = {"filesystem": {"rootdirectory": str(directory / "data")}, "delete": {"enabled": True}}
     if passwords:
         config["auth"] = {"htpasswd": {"realm": "test", "path": str(directory / "htpasswd")}}
     (directory / "config.yml").write_text(json.dumps(config))

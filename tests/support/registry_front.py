@@ -18,13 +18,15 @@ _PIECE = 64 << 10
 @dataclass
 class Front:
     """`cuts`: after so many bytes each of the next PATCH requests loses its connection. `busy`: so many requests are
-    told to come again. `lost`: so many PUT requests are done, and nobody hears of it. `tokens`: requests need a token,
+    told to come again. `halves`: so many blobs are sent half, and the connection ends. `lost`: so many PUT requests
+    are done, and nobody hears of it. `tokens`: requests need a token,
     bought with the login `push`/`secret`, with enough scope.
     """
 
     upstream: str
     cuts: list[int] = field(default_factory=list)
     busy: int = 0
+    halves: int = 0
     lost: int = 0
     tokens: bool = False
     port: int = 0
@@ -106,7 +108,17 @@ class Front:
                 raise ConnectionResetError
             made = web.StreamResponse(status=answer.status, headers=kept)
             await made.prepare(request)
+            half = None
+            if self.halves > 0 and request.method == "GET" and "/blobs/" in request.path and answer.status == 200:
+                self.halves -= 1
+                half = int(answer.headers["Content-Length"]) // 2
             async for piece in answer.content.iter_chunked(_PIECE):
+                if half is not None and half < len(piece):
+                    await made.write(piece[:half])
+                    assert request.transport is not None
+                    request.transport.close()
+                    raise ConnectionResetError
+                half = half - len(piece) if half is not None else None
                 await made.write(piece)
             return made
 

@@ -1,4 +1,4 @@
-"""Entry points `hcp` and `hypershift`: find the command, read its flags, run it, say what went wrong.
+"""Entry points `hcp`, `hypershift` and `oc-mirror`: find the command, read its flags, run it, say what went wrong.
 
 Exit codes: 0 done, 1 an error or a refusal, 3 a wait ran out of time, 4 the named object does not exist, 130 aborted.
 """
@@ -27,6 +27,19 @@ def hcp() -> int:
 def hypershift() -> int:
     speak_utf8()
     return main("hypershift", sys.argv[1:])
+
+
+def oc_mirror() -> int:
+    """`oc-mirror …` and `oc mirror …`, which runs it, are `hcp mirror …`; flags may come before `delete`."""
+    speak_utf8()
+    words = sys.argv[1:]
+    if words[:1] in (["version"], ["--version"], ["-v"]):
+        return main("oc-mirror", ["version", "--client-only"])
+    for word in ("help", "delete"):
+        if word in words:
+            words.remove(word)
+            words = ["--help", *words] if word == "help" else [word, *words]
+    return main("oc", ["mirror", *words])
 
 
 def speak_utf8() -> None:

@@ -59,6 +59,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "release list": ("release.list", "List the releases in a registry or on this machine"),
     "release diff": ("release.diff", "Show what is different between two releases"),
     "release verify": ("release.verify", "Check that an image was signed with a key"),
+    "mirror": ("mirror.command", "Mirror releases, operators and images into a registry, or over a disk"),
+    "mirror delete": ("mirror.delete", "Delete what an image set names from a registry"),
     "operator run": ("operator.run", "Run the operator (what its Deployment starts)"),
     "router run": ("router.run", "Run the router for Routes (what its Deployment starts)"),
     "ignition-server run": ("ignition_server.run", "Run the node bootstrap server (what its Deployment starts)"),

@@ -17,6 +17,9 @@ from hcp.payload.checksums import METADATA, DamagedError, verify
 from hcp.payload.registry import Registry
 from hcp.payload.store import Store
 
+# What archives of `hcp mirror` hold besides components.
+OF_MIRROR = ("oci-layout", "index.json", "blobs", "working-dir")
+
 
 def export(store: Store, registry: Registry, names: Iterable[str], target: Path) -> list[str]:
     """Writes the named artifacts (all that are there, if none are named) and returns their names."""
@@ -64,6 +67,8 @@ def _unpack(source: Path, staging: Path) -> None:
             # Python learned this filter with 3.11.4; Debian 12 has an older one, so the checks below do without it.
             archive.extraction_filter = getattr(tarfile, "tar_filter", lambda member, _: member)
             for member in archive:
+                if member.name.partition("/")[0] in OF_MIRROR:
+                    continue
                 # Images on one base share its blob by a hard link, here as in the cache.
                 paths = [PurePosixPath(name) for name in (member.name, member.linkname if member.islnk() else "")]
                 outside = any(path.is_absolute() or ".." in path.parts for path in paths)
@@ -84,7 +89,10 @@ def _adopt(store: Store, registry: Registry, staging: Path, source: Path) -> tup
     known = set(registry.names())
     found = sorted(staging.glob(f"*/*/{METADATA}"))
     if not found:
-        raise HcpError(f"{source} holds no payload", hint="Make one with: hcp payload export FILE")
+        raise HcpError(
+            f"{source} holds no payload",
+            hint="Make one with: hcp payload export FILE, or hcp mirror with a release that was built here",
+        )
     for metadata in found:
         folder = metadata.parent
         name, key = folder.parent.name, folder.name
