@@ -22,7 +22,7 @@ pytestmark = pytest.mark.timeout(5400)
 @pytest.fixture(scope="module")
 def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     folder = tmp_path_factory.mktemp("storage")
-    hcp("local", "up", "--name", NAME, "--profile", "kubevirt")
+    hcp("local", "up", "--name", NAME, "--profile", "kubevirt", "--with", "storage")
     try:
         made = Cluster(NAME, folder)
         access = ("--kubeconfig", str(made.kubeconfig))

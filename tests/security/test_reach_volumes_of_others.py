@@ -7,6 +7,7 @@ and machines of others. None of it can be had through the storage driver.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +15,22 @@ import grpc
 import pytest
 from tests.support import infra_storage as s
 from tests.support import management as m
+from tests.support.api_server import account_token
 from tests.support.eventually import eventually
+from tests.support.unit.controlplane import params
 
-from hcp.api.names import LABEL_CSI_ROLE, LABEL_INFRA_ID, MARK_CSI_SIZE
+from hcp.api.names import CSI_ACCOUNT, LABEL_CSI_ROLE, LABEL_INFRA_ID, MARK_CSI_SIZE
 from hcp.api.paths import at
+from hcp.controlplane.storage import account
 from hcp.csi import rpc
-from hcp.csi.kubevirt import objects
+from hcp.csi.kubevirt import objects, rights
 from hcp.csi.kubevirt.access import Wish
 from hcp.csi.kubevirt.volumes import Source, Volumes
 from hcp.csi.wire import csi_pb2 as csi
+from hcp.install import storage as install
 from hcp.kube import Client, load_config
 from hcp.kube import resources as k
+from hcp.kube.config import UserAuth
 
 MI = 2**20
 _Mode = csi.VolumeCapability.AccessMode
@@ -192,3 +198,34 @@ async def test_access_modes_written_by_hand_put_no_disk_on_two_machines(
             request = csi.ControllerPublishVolumeRequest(volume_id="pvc-one", node_id=node, volume_capability=shared)
             assert await code(channel, request) == expected
     assert await volumes_of(admin, "node-b") == ["rhcos"]
+
+
+async def test_the_drivers_account_ends_at_its_namespace_and_reads_no_secrets(
+    admin: Client, infra: s.Hands, tmp_path: Path
+) -> None:
+    """Whoever takes over the driver's pod has its token."""
+    await admin.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "clusters-other"}})
+    for one in (*install.objects(), *account(replace(params(), namespace=s.NS, owner=None))):
+        await admin.apply(one)
+    config = replace(admin.config, auth=UserAuth(token=await account_token(admin, CSI_ACCOUNT, s.NS)))
+    async with Client(config) as driver:
+        for right in rights.ALL:
+            for name in right.resources:
+                plural, _, sub = name.partition("/")
+                for verb in right.verbs:
+                    resource = k.Resource(right.group, "v1", plural, "")
+                    assert await driver.allowed(verb, resource, s.NS, sub), (verb, name)
+                    assert not await driver.allowed(verb, resource, "clusters-other", sub), (verb, name)
+        for verb, resource in (
+            ("get", k.SECRETS),
+            ("list", k.SECRETS),
+            ("get", k.CONFIGMAPS),
+            ("create", k.PODS),
+            ("create", k.PVCS),
+            ("delete", k.PVCS),
+            ("patch", k.VIRTUALMACHINES),
+            ("create", k.VIRTUALMACHINES),
+            ("delete", k.VMIS),
+            ("get", k.PVS),
+        ):
+            assert not await driver.allowed(verb, resource, s.NS), (verb, resource)
