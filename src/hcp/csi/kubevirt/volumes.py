@@ -156,7 +156,7 @@ class Volumes:
         before, wanted = objects.size_of(live), access.size(required, limit)
         if wanted <= before:
             return before
-        claim = await self._infra.client.get(PVCS, handle, self._infra.namespace)
+        claim = await self._bound(handle)
         asked = int(quantity(at(claim, "spec.resources.requests.storage")) or 0)
         target = access.grown(asked, before, wanted)
         if asked < target:
@@ -170,6 +170,14 @@ class Volumes:
         }
         await self._infra.client.patch(DATAVOLUMES, handle, self._infra.namespace, body)
         return wanted
+
+    async def _bound(self, handle: str) -> Object:
+        """Its claim; only bound ones may grow."""
+        try:
+            claim = await self._infra.until(PVCS, handle, lambda claim: at(claim, "status.phase") == "Bound")
+        except Late as late:
+            raise Unavailable(f"The infra cluster has not bound the claim {handle} yet") from late
+        return claim or {}
 
     async def _grow(self, claim: Object, target: int) -> None:
         body = {"spec": {"resources": {"requests": {"storage": str(target)}}}}
