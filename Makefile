@@ -18,8 +18,8 @@ DEFINITIONS := cluster-api cluster-api-kubevirt kubevirt-definitions cdi-definit
 # Tests that follow HyperShift's guides lie together, whatever they need to run.
 GUIDES = $(foreach name,$(1),tests/guides/test_guide_$(name).py)
 
-.PHONY: help install demo test test-unit test-integration test-odd test-security test-smoke test-e2e test-fresh conformance \
-	fidelity lint format docs wheel clean clean-all
+.PHONY: help install demo test test-unit test-integration test-odd test-security test-smoke test-e2e test-storage \
+	test-fresh conformance fidelity lint format docs wheel clean clean-all
 
 help:  ## This list
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -69,7 +69,13 @@ test-smoke: install  ## The whole way once, with real virtual machines; needs ro
 	$(BIN)/pytest -q -x tests/e2e/test_smoke.py
 
 test-e2e: install  ## Every end-to-end path; takes long, needs root
+	$(BIN)/hcp payload build csi-sidecars >/dev/null
 	$(BIN)/pytest -q tests/e2e $(call GUIDES,create manage ingress external_infra)
+
+# The tests of drivers are compiled first, which takes a few minutes.
+test-storage: install  ## The Kubernetes project's tests of storage drivers against that of the embedded cluster; needs root
+	$(BIN)/hcp payload build csi-sanity node-tools >/dev/null
+	$(BIN)/pytest -q -s tests/storage
 
 test-fresh: install  ## The README's commands in a minimal Debian (COLD=1: empty cache; STEPS="install unit"); needs root
 	$(BIN)/python -m tests.fresh.run

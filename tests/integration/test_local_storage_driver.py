@@ -164,6 +164,22 @@ async def test_a_reader_cannot_write(driver: Driver) -> None:
         (target / "x").write_text("x")
 
 
+@pytest.mark.parametrize("kind", [FILES, BLOCK])
+async def test_a_volume_for_one_pod_is_at_one_place(driver: Driver, kind: csi.VolumeCapability) -> None:
+    alone = csi.VolumeCapability()
+    alone.CopyFrom(kind)
+    alone.access_mode.mode = Mode.SINGLE_NODE_SINGLE_WRITER
+    volume = await driver.create("alone", 32 * MIB, alone)
+    target = await driver.publish(volume, "alone", alone)
+    assert await driver.publish(volume, "alone", alone) == target
+    second = csi.NodePublishVolumeRequest(
+        volume_id=volume, target_path=str(target.with_name("second")), volume_capability=alone
+    )
+    assert await driver.refused(second) is grpc.StatusCode.FAILED_PRECONDITION
+    await driver.unpublish(volume, target)
+    await driver.publish(volume, "second", alone)
+
+
 async def test_a_volume_holds_what_was_asked_for_and_more_after_it_grew(driver: Driver) -> None:
     volume = await driver.create("bounded", 64 * MIB)
     target = await driver.publish(volume, "bounded")

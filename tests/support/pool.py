@@ -8,10 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.support.eventually import eventually_sync
 
 from hcp import payload
-from hcp.linux import loop
 from hcp.linux.syscalls import unmount
 from hcp.local.node.volumes import missing, mount_pool
 
@@ -31,5 +29,5 @@ def btrfs_pool(folder: Path) -> Iterator[Path]:
     try:
         yield point
     finally:
+        # The device is freed with the last copy of the mount: a cluster that somebody starts meanwhile has one.
         unmount(str(point))
-        eventually_sync(lambda: not loop.holders(image), "the pool is released")

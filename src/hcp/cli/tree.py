@@ -64,6 +64,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "operator run": ("operator.run", "Run the operator (what its Deployment starts)"),
     "router run": ("router.run", "Run the router for Routes (what its Deployment starts)"),
     "ignition-server run": ("ignition_server.run", "Run the node bootstrap server (what its Deployment starts)"),
+    "csi local": ("csi.local", "Run the storage driver of an embedded cluster (what its Deployment starts)"),
     "version": ("version.command", "Print the client's and the server's version"),
     "completion": ("completion", "Print a shell completion script"),
 }
@@ -88,10 +89,11 @@ GROUPS: dict[str, str] = {
     "operator": "The operator process",
     "router": "The router process",
     "ignition-server": "The node bootstrap server process",
+    "csi": "The processes of storage drivers",
 }
 
 # Run by Deployments, not by people: left out of help and completion of their parents.
-HIDDEN = ("operator", "router", "ignition-server")
+HIDDEN = ("operator", "router", "ignition-server", "csi")
 
 
 def children(path: str) -> list[str]:

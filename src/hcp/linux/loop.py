@@ -84,12 +84,12 @@ def in_use() -> list[Loop]:
     """Every device that stands for a file."""
     found = []
     for entry in sorted(_BLOCK.glob("loop*/loop")):
-        path = _node(int(entry.parent.name.removeprefix("loop")))
         try:
+            path = _node(int(entry.parent.name.removeprefix("loop")))
             with _open(path) as opened:
                 told = fcntl.ioctl(opened, _GET_STATUS, bytes(_INFO.size))
         except OSError:
-            continue  # freed meanwhile
+            continue  # freed meanwhile, or of the machine around our container, which we may not touch
         device, inode, over, _, _, label = _INFO.unpack(told)
         found.append(Loop(path, device, inode, over, label.rstrip(b"\0").decode(errors="replace")))
     return found

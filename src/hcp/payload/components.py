@@ -13,7 +13,8 @@ from hcp.payload.context import BuildContext
 from hcp.payload.official import ModuleFiles, OfficialImage
 from hcp.payload.versions import recipe_dir, table
 
-_HOW = {"go": "built with Go", "debian": "taken from Debian packages", "definitions": "taken from the source"}
+_SOURCE = "taken from the source"
+_HOW = {"go": "built with Go", "debian": "taken from Debian packages", "definitions": _SOURCE, "module_files": _SOURCE}
 
 
 def components() -> Iterator[Component]:

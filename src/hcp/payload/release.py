@@ -1,6 +1,8 @@
 """Kubernetes releases in OpenShift's release format: one small image that names every other one by digest.
 
 `release-<minor>` depends on exactly the images it names, so whoever publishes a release finds them as its dependencies.
+`release-<minor>-storage` is the same with what volumes in hosted clusters need. It is made on request: compiling its
+parts takes long, and a cluster without volumes does not want them.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from hcp.oci.writer import CREATED, ImageConfig, Layer, write_image
@@ -16,10 +19,13 @@ from hcp.payload import disk
 from hcp.payload.component import Component
 from hcp.payload.context import BuildContext
 from hcp.payload.image import REGISTRY, image_digest, reference, version_of
+from hcp.payload.images.storage import DEFINITIONS, PROGRAMS
+from hcp.release.reading import SNAPSHOT_DEFINITIONS
 
 REPOSITORY = "hcp/release"
 _MANIFESTS = "release-manifests"
 _REVISION = 1
+_STORAGE = "-storage"
 # Tag in the release → does each minor have its own image, and the upstream component whose version it announces.
 _TAGS: Mapping[str, tuple[bool, str]] = {
     "etcd": (False, "etcd"),
@@ -45,13 +51,30 @@ class Tag:
     announces: str = ""
 
 
+def with_storage(minor: str) -> str:
+    """The component of the release of a minor that can do volumes."""
+    return f"release-{minor}{_STORAGE}"
+
+
 def components(minors: tuple[str, ...]) -> Iterator[Component]:
     for minor in minors:
+        version = version_of(f"kubernetes-{minor}")
+        yield Component(
+            name=with_storage(minor),
+            version=f"{version}{_STORAGE}",
+            build=partial(_build, minor, storage=True),
+            deps=(*_images(minor, storage=True).values(), f"node-disk-{minor}", DEFINITIONS),
+            inputs=lambda: f"{_TAGS} {PROGRAMS} {_REVISION}",
+            outputs=("image/index.json",),
+            summary=f"release image of Kubernetes {minor} with storage",
+            how="written as an image",
+            on_request=True,
+        )
         yield Component(
             name=f"release-{minor}",
-            version=version_of(f"kubernetes-{minor}"),
+            version=version,
             build=partial(_build, minor),
-            deps=(*(_component(name, minor) for name in _TAGS), f"node-disk-{minor}"),
+            deps=(*_images(minor).values(), f"node-disk-{minor}"),
             inputs=lambda: f"{_TAGS} {_REVISION}",
             outputs=("image/index.json",),
             summary=f"release image of Kubernetes {minor}",
@@ -64,21 +87,39 @@ def _component(tag: str, minor: str) -> str:
     return f"image-{tag}-{minor}" if per_minor else f"image-{tag}"
 
 
-def _build(minor: str, ctx: BuildContext) -> None:
-    version = ctx.component.version
+def _images(minor: str, *, storage: bool = False) -> dict[str, str]:
+    """Name in the release → component with its image."""
+    more = {name: f"image-{name}" for name in PROGRAMS} if storage else {}
+    return {**{name: _component(name, minor) for name in _TAGS}, **more}
+
+
+def _build(minor: str, ctx: BuildContext, *, storage: bool = False) -> None:
+    version = version_of(f"kubernetes-{minor}")
     tags = [
-        Tag(name, reference(f"hcp/{name}", image_digest(ctx.dep(_component(name, minor)))), _announced(name, minor))
-        for name in _TAGS
+        Tag(name, reference(f"hcp/{name}", image_digest(ctx.dep(component))), _announced(name, minor))
+        for name, component in _images(minor, storage=storage).items()
     ]
     boot_disk = reference(disk.REPOSITORY, image_digest(ctx.dep(f"node-disk-{minor}")))
     layer = Layer(f"release {version}")
     for name, content in release_files(version, tags, boot_disk).items():
         layer.file(f"{_MANIFESTS}/{name}", content)
+    if storage:
+        layer.file(SNAPSHOT_DEFINITIONS, snapshot_definitions(ctx.dep(DEFINITIONS) / "manifests" / "crds"))
     config = ImageConfig(labels={"io.openshift.release": version})
-    write_image(ctx.out / "image", f"{REGISTRY}/{REPOSITORY}:{version}", [layer], config)
+    write_image(ctx.out / "image", f"{REGISTRY}/{REPOSITORY}:{ctx.component.version}", [layer], config)
+
+
+def snapshot_definitions(folder: Path) -> str:
+    """Definitions of upstream as one document, in JSON like the other manifests."""
+    import yaml
+
+    found = [yaml.safe_load(path.read_text()) for path in sorted(folder.glob("*.yaml"))]
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": found}, indent=1) + "\n"
 
 
 def _announced(tag: str, minor: str) -> str:
+    if tag in PROGRAMS:
+        return f"{tag}={PROGRAMS[tag][1]}"
     _, component = _TAGS[tag]
     if not component:
         return ""

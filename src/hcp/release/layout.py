@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from hcp.oci import layers
 from hcp.oci.errors import broken
 from hcp.oci.writer_layout import Layout
-from hcp.release.reading import BOOT_IMAGES, IMAGE_REFERENCES, Release, parse
+from hcp.release.reading import FILES, Release, parse
 
 
 def from_layout(layout: Layout, name: str = "") -> Release:
     """What a release in a layout says; `name` is how messages call it."""
     image = name or str(layout.path)
-    files = find_files(layout, (IMAGE_REFERENCES, BOOT_IMAGES))
+    files = find_files(layout, FILES)
     return parse(image, layout.digest, files, str(layout.config.get("architecture") or "amd64"))
 
 

@@ -18,6 +18,9 @@ from hcp.release.errors import MissingComponent, NotARelease
 
 IMAGE_REFERENCES = "release-manifests/image-references"
 BOOT_IMAGES = "release-manifests/0000_50_installer_coreos-bootimages.yaml"
+# Definitions of snapshots of volumes, in a release that can do volumes.
+SNAPSHOT_DEFINITIONS = "release-manifests/0000_50_cluster-csi-snapshot-controller_crds.json"
+FILES = (IMAGE_REFERENCES, BOOT_IMAGES, SNAPSHOT_DEFINITIONS)
 # How the stream metadata calls an architecture that images call otherwise.
 STREAM_ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
 KEPT = 64
@@ -38,8 +41,8 @@ class Release:
     image: str = ""
     digest: str = ""
     component_versions: dict[str, str] = field(default_factory=dict)
-    # The kinds of volume snapshots, in a release with storage.
     snapshot_definitions: tuple[dict[str, Any], ...] = ()
+    """Custom resource definitions of snapshots; empty in a release without storage."""
 
     def component(self, name: str) -> str:
         """The image of a component, by digest; MissingComponent if the release has none."""
@@ -60,7 +63,7 @@ async def read(client: RegistryClient, image: str) -> Release:
     release = known.get((ref.name, digest))
     if release is None:
         pinned = ref.with_digest(digest)
-        files = await client.read_files(pinned, (IMAGE_REFERENCES, BOOT_IMAGES), enough=(IMAGE_REFERENCES,))
+        files = await client.read_files(pinned, FILES, enough=(IMAGE_REFERENCES,))
         arch = str((await client.config(pinned)).get("architecture") or "amd64")
         release = parse(image, digest, files, arch)
         known.put((ref.name, digest), release)
@@ -80,7 +83,21 @@ def parse(image: str, digest: str, files: Mapping[str, bytes], arch: str = "amd6
     except _UNREADABLE as exc:
         raise NotARelease(image, f"its file {IMAGE_REFERENCES} is no ImageStream: {exc!r}") from exc
     boot_disk = _boot_disk(image, files.get(BOOT_IMAGES), arch)
-    return Release(version, components, boot_disk, arch, image, digest, versions)
+    definitions = _definitions(image, files.get(SNAPSHOT_DEFINITIONS))
+    return Release(version, components, boot_disk, arch, image, digest, versions, definitions)
+
+
+def _definitions(image: str, manifest: bytes | None) -> tuple[dict[str, Any], ...]:
+    if manifest is None:
+        return ()
+    try:
+        found = tuple(dict(item) for item in json.loads(manifest)["items"])
+        kinds = {item["kind"] for item in found}
+    except _UNREADABLE as exc:
+        raise NotARelease(image, f"its file {SNAPSHOT_DEFINITIONS} is no list: {exc!r}") from exc
+    if kinds - {"CustomResourceDefinition"}:
+        raise NotARelease(image, f"its file {SNAPSHOT_DEFINITIONS} holds more than definitions")
+    return found
 
 
 def _boot_disk(image: str, manifest: bytes | None, arch: str) -> str | None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hcp.local.addons import config, dns, policy, storage, virtualization, waiting
+from hcp.local.addons import config, disks, dns, policy, storage, virtualization, waiting
 from hcp.local.addons.virtualization_steps import is_deployed
 from hcp.local.network.addresses import Addresses
 from hcp.local.network.loadbalancer import is_ours, wanted_address
@@ -24,6 +24,7 @@ def test_every_object_is_named_and_namespaced() -> None:
         *dns.objects(PLAN, "i@sha256:1", forward=True),
         *policy.objects(PLAN, "i@sha256:1"),
         *storage.objects("i@sha256:1", "h@sha256:2"),
+        *disks.objects({name.removeprefix("image-"): "i@sha256:1" for name in disks.IMAGES}),
         *config.objects(PLAN, "PEM"),
         *config.definitions(),
     ]
@@ -160,3 +161,35 @@ def test_releases_are_pushed_where_nodes_can_run() -> None:
     assert UpRequest().releases_for("kubevirt") == ("1.36",)
     assert UpRequest(releases=()).releases_for("kubevirt") == ()
     assert UpRequest(releases=("1.35",)).releases_for("cluster") == ("1.35",)
+
+
+def default_classes(found: list[dict[str, Any]]) -> dict[str, str]:
+    return {
+        obj["metadata"]["name"]: obj["metadata"]["annotations"]["storageclass.kubernetes.io/is-default-class"]
+        for obj in found
+        if obj["kind"] == "StorageClass"
+    }
+
+
+def test_there_is_one_default_class() -> None:
+    images = {name.removeprefix("image-"): "i@sha256:1" for name in disks.IMAGES}
+    assert default_classes(storage.objects("i", "h")) == {"local-path": "true"}
+    with_storage = [*storage.objects("i", "h", default=False), *disks.objects(images)]
+    assert default_classes(with_storage) == {"local-path": "false", "hcp-local": "true"}
+
+
+def test_only_the_driver_is_privileged() -> None:
+    images = {name.removeprefix("image-"): "i@sha256:1" for name in disks.IMAGES}
+    for obj in disks.objects(images):
+        if obj["kind"] != "Deployment":
+            continue
+        for container in obj["spec"]["template"]["spec"]["containers"]:
+            security = container["securityContext"]
+            assert security.get("privileged", False) == (container["name"] == "driver")
+            assert container["name"] == "driver" or security["capabilities"] == {"drop": ["ALL"]}
+
+
+def test_cdi_clones_by_the_driver_and_shares() -> None:
+    spec = disks.profile()["spec"]
+    assert spec["cloneStrategy"] == "csi-clone"
+    assert {"accessModes": ["ReadWriteMany"], "volumeMode": "Block"} in spec["claimPropertySets"]

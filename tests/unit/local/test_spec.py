@@ -121,3 +121,12 @@ def test_write_file_is_silent_when_nothing_changes(tmp_path: Path) -> None:
     assert path.stat().st_ino == stamp
     assert spec.write_file(path, "two")
     assert path.read_text() == "two"
+
+
+def test_what_was_added_once_stays() -> None:
+    one = Spec("one", "cluster", 1)
+    assert not one.has_storage
+    more = one.with_extras(["storage"])
+    assert more.has_storage
+    assert more.with_extras([]).has_storage
+    assert more.with_extras(["storage"]).extras == ["storage"]

@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
-from hcp.payload.release import Tag, release_files
-from hcp.release import parse
+import json
+from pathlib import Path
 
+import pytest
+import yaml
+
+from hcp.payload.image import Take
+from hcp.payload.images.storage import PROGRAMS, storage_images
+from hcp.payload.registry import default_registry
+from hcp.payload.release import Tag, release_files, snapshot_definitions
+from hcp.payload.versions import recipe_dir
+from hcp.release import IMAGE_REFERENCES, SNAPSHOT_DEFINITIONS, NotARelease, parse
+
+CRD = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "a"}}
 DIGEST = "@sha256:" + "a" * 64
 
 
@@ -22,3 +33,43 @@ def test_the_operator_reads_what_we_write() -> None:
     assert release.component("kube-apiserver") == f"r/k{DIGEST}"
     assert release.boot_disk == f"r/disk{DIGEST}"
     assert release.component_versions == {"etcd": "3.6.5", "kubernetes": "1.36.3"}
+    assert release.snapshot_definitions == ()
+
+
+def references() -> dict[str, bytes]:
+    return {IMAGE_REFERENCES: release_files("1.36.3", [], f"r/disk{DIGEST}")["image-references"].encode()}
+
+
+def test_a_release_with_storage_brings_the_definitions_of_snapshots(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(yaml.safe_dump(CRD))
+    files = {**references(), SNAPSHOT_DEFINITIONS: snapshot_definitions(tmp_path).encode()}
+    assert parse("r", "sha256:1", files).snapshot_definitions == (CRD,)
+
+
+@pytest.mark.parametrize("text", ["{", "{}", json.dumps({"items": [{"kind": "Secret"}]}), json.dumps({"items": [1]})])
+def test_definitions_that_are_none_are_refused(text: str) -> None:
+    with pytest.raises(NotARelease, match="crds"):
+        parse("r", "sha256:1", {**references(), SNAPSHOT_DEFINITIONS: text.encode()})
+
+
+@pytest.mark.parametrize("minor", ["1.36", "1.35"])
+def test_storage_is_an_addition_to_the_release_that_stays_as_it_is(minor: str) -> None:
+    registry = default_registry()
+    plain, more = registry.get(f"release-{minor}"), registry.get(f"release-{minor}-storage")
+    assert set(more.deps) - set(plain.deps) == {*(f"image-{name}" for name in PROGRAMS), "snapshot-definitions"}
+    assert not set(plain.deps) - set(more.deps)
+    assert more.version == f"{plain.version}-storage"
+
+
+def test_the_images_of_storage_have_the_versions_that_are_compiled() -> None:
+    modules = {
+        "csi-external-provisioner": "github.com/kubernetes-csi/external-provisioner/v5",
+        "csi-external-resizer": "github.com/kubernetes-csi/external-resizer",
+        "csi-external-snapshotter": "github.com/kubernetes-csi/external-snapshotter/v8",
+        "csi-snapshot-controller": "github.com/kubernetes-csi/external-snapshotter/v8",
+    }
+    lines = [line.strip() for line in (recipe_dir("csi-sidecars") / "go.mod").read_text().splitlines()]
+    for image in storage_images():
+        assert any(line.startswith(f"{modules[image.name]} v{image.version}") for line in lines), image.name
+        program = PROGRAMS[image.name][0]
+        assert image.take == (Take("csi-sidecars", f"bin/{program}", f"/usr/local/bin/{program}"),)

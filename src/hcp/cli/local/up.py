@@ -17,6 +17,7 @@ COMMAND = Command(
     ),
     examples=(
         ("A management cluster with KubeVirt", "sudo {prog} local up"),
+        ("One with snapshots and shared volumes", "sudo {prog} local up --with storage"),
         ("Only an API server, for tests", "{prog} local up --name test --profile api"),
     ),
     flags=(
@@ -41,6 +42,14 @@ COMMAND = Command(
             "how much all volumes together may hold, such as 40Gi (default: three quarters of the free disk)",
             metavar="size",
         ),
+        Flag(
+            "with",
+            "stringSlice",
+            [],
+            "what to add; storage: a class with shared, block and growing volumes, snapshots and clones",
+            choices=("storage",),
+            metavar="extra",
+        ),
         Flag("from", "string", "", "take binaries and images from this folder where it holds them", metavar="dir"),
         *SOURCE_FLAGS,
     ),
@@ -64,6 +73,7 @@ def run(call: Call) -> int:
         build_only(call),
         tuple(filter(None, call.items("release"))) if call.changed("release") else None,
         _bytes(call.text("volumes")),
+        tuple(call.items("with")),
     )
     outcome = up(request, note)
     print(summary(outcome))

@@ -30,7 +30,8 @@ COMMAND = Command(
     ),
     args=(Arg("TARGET", "docker://REGISTRY/PATH; each image gets a repository below it"),),
     flags=(
-        Flag("release", "stringSlice", [], "Kubernetes minors to publish (default: the newest)", metavar="minor"),
+        Flag("release", "stringSlice", [], "Kubernetes minors to publish; 1.36-storage can do volumes (default: the "
+             "newest)", metavar="minor"),
         Flag("parallel", "int", 4, "how many uploads run at once"),
         Flag("sign-key", "string", "", "ECDSA P-256 key (PEM) that signs the operator's image and the releases as "
              "cosign does; $HCP_SIGN_PASSWORD is its password", metavar="file"),
@@ -73,7 +74,8 @@ def _components(call: Call) -> list[str]:
     from hcp.payload.published import OPERATOR
 
     known = minors()
-    wanted = list(dict.fromkeys(call.items("release"))) or [max(known, key=lambda m: [int(n) for n in m.split(".")])]
+    plain = [minor for minor in known if "-" not in minor]
+    wanted = list(dict.fromkeys(call.items("release"))) or [max(plain, key=lambda m: [int(n) for n in m.split(".")])]
     for minor in wanted:
         if minor not in known:
             raise UsageError(

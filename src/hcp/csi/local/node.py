@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from hcp.csi.errors import InvalidArgument, NotFound
+from hcp.csi.errors import FailedPrecondition, InvalidArgument, NotFound
 from hcp.csi.exclusive import Exclusive
 from hcp.csi.local import publishing, requests
 from hcp.csi.local.pool import Pool
@@ -14,6 +14,7 @@ from hcp.csi.wire import csi_pb2 as csi
 from hcp.linux import btrfs
 
 _Rpc = csi.NodeServiceCapability.RPC
+_Mode = csi.VolumeCapability.AccessMode
 CAPABILITIES = (_Rpc.GET_VOLUME_STATS, _Rpc.SINGLE_NODE_MULTI_WRITER)
 
 
@@ -38,13 +39,16 @@ class Node:
         block = requests.is_block([request.volume_capability])
         options = [] if block else list(request.volume_capability.mount.mount_flags)
         flags = publishing.flags_of(options, read_only=request.readonly)
-        await self.busy.run(key, asyncio.to_thread(self._publish, key, block, target, flags))
+        alone = request.volume_capability.access_mode.mode == _Mode.SINGLE_NODE_SINGLE_WRITER
+        await self.busy.run(key, asyncio.to_thread(self._publish, key, block, target, flags, alone))
         return csi.NodePublishVolumeResponse()
 
-    def _publish(self, key: str, block: bool, target: Path, flags: int) -> None:
+    def _publish(self, key: str, block: bool, target: Path, flags: int, alone: bool) -> None:
         volume = self._volume(key)
         if volume.block != block:
             raise InvalidArgument(f"Volume {key} is of the other kind")
+        if alone and (other := publishing.elsewhere(self.pool, volume, target)) is not None:
+            raise FailedPrecondition(f"Volume {key} is for one pod alone, and is at {other}")
         if block:
             publishing.publish_device(self.pool, volume, target)
         else:

@@ -24,10 +24,29 @@ def flags_of(options: list[str], *, read_only: bool) -> int:
     return flags
 
 
+def elsewhere(pool: Pool, volume: Volume, target: Path) -> Path | None:
+    """Another place than the target where a volume is."""
+    device = loop.of_file(pool.disk(volume)) if volume.block else None
+    here = Path(os.path.realpath(target))
+    for item in mounts.mounted():
+        if item.point != here and (_is_device(item, device.path) if device else _is_folder(item, volume)):
+            return item.point
+    return None
+
+
+def _is_folder(item: mounts.Mount, volume: Volume) -> bool:
+    return item.kind == "btrfs" and item.root.endswith(f"/volumes/{volume.id}")
+
+
+def _is_device(item: mounts.Mount, device: Path) -> bool:
+    """In the file system that holds /dev the root of the mount is the name of the device."""
+    return item.root == f"/{device.name}" and item.kind in ("tmpfs", "devtmpfs")
+
+
 def publish_folder(pool: Pool, volume: Volume, target: Path, flags: int) -> None:
     found = mounts.at(target)
     if found is not None:
-        if found.root.endswith(f"/volumes/{volume.id}"):
+        if _is_folder(found, volume):
             return
         mounts.leave(target)  # something else: the kubelet keeps this path for us alone
     target.mkdir(parents=True, exist_ok=True)
@@ -67,10 +86,5 @@ def unpublish(pool: Pool, volume: Volume | None, target: Path) -> None:
     if volume is None or not volume.block or not pool.disk(volume).exists():
         return
     device = loop.of_file(pool.disk(volume))
-    if device is not None and not _bound_somewhere(device.path):
+    if device is not None and elsewhere(pool, volume, target) is None:
         loop.detach(device.path)
-
-
-def _bound_somewhere(device: Path) -> bool:
-    """Whether another place has this device; in the file system that holds /dev its root is its name."""
-    return any(item.root == f"/{device.name}" and item.kind in ("tmpfs", "devtmpfs") for item in mounts.mounted())

@@ -53,7 +53,7 @@ def objects(ctx: Context, refs: dict[str, str]) -> list[Object]:
         *config.objects(plan, registry_ca),
         *policy.objects(plan, refs["kube-router"]),
         *dns.objects(plan, refs["coredns"], forward=bool(machine_nameservers())),
-        *storage.objects(refs["local-path-provisioner"], refs["local-path-helper"]),
+        *storage.objects(refs["local-path-provisioner"], refs["local-path-helper"], default=not ctx.spec.has_storage),
         *router.objects(plan, refs["router"]),
     ]
     for obj in found:

@@ -1,6 +1,6 @@
 """local-path-provisioner: volumes are folders on the node, on btrfs each bounded by its claim (volumes.py).
 
-Its class is the default one.
+Its class is the default one, unless the cluster has storage that can do more (disks.py).
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ NAMESPACE = "local-path-storage"
 CLASS = "local-path"
 PROVISIONER = "rancher.io/local-path"
 FOLDER = "/var/lib/storage"
+_DEFAULT = "storageclass.kubernetes.io/is-default-class"
 _SETUP = '#!/bin/sh\nset -eu\nmkdir -m 0777 -p "$VOL_DIR"\n'
 _TEARDOWN = '#!/bin/sh\nset -eu\nrm -rf "$VOL_DIR"\n'
 
 
-def objects(image: str, helper: str) -> list[Object]:
+def objects(image: str, helper: str, *, default: bool = True) -> list[Object]:
     locks = rule("", "endpoints leases", ["get", "create", "patch", "update"])
     return [
         namespace(NAMESPACE),
@@ -40,7 +41,7 @@ def objects(image: str, helper: str) -> list[Object]:
         {
             "apiVersion": "storage.k8s.io/v1",
             "kind": "StorageClass",
-            "metadata": {"name": CLASS, "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}},
+            "metadata": {"name": CLASS, "annotations": {_DEFAULT: str(default).lower()}},
             "provisioner": PROVISIONER,
             # On one node there is no place to choose: a volume is there before the pod that wants it, and neither the
             # scheduler nor importers wait for each other.

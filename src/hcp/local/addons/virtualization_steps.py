@@ -58,7 +58,7 @@ async def _install(
         _phase(client, KUBEVIRTS, "kubevirt", virtualization.KUBEVIRT_NAMESPACE, ctx),
         _phase(client, CDIS, "cdi", None, ctx),
     )
-    await _profile(client)
+    await apply_profile(client, virtualization.storage_profile())
     ctx.lap("KubeVirt and CDI ready")
 
 
@@ -99,13 +99,13 @@ async def _deployed(client: Client) -> bool:
     return all(is_deployed(obj) for obj in found)
 
 
-async def _profile(client: Client) -> None:
+async def apply_profile(client: Client, profile: Object) -> None:
     """CDI makes the object itself; we add to it, and its webhook may need a moment."""
     last: list[str] = []
 
     async def applied() -> bool:
         try:
-            await client.apply(virtualization.storage_profile(), manager="hcp-local")
+            await client.apply(profile, manager="hcp-local")
         except ApiError as error:
             last[:] = [str(error)]
             return False

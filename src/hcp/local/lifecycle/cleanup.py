@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from hcp.csi.local.names import loop_label
 from hcp.errors import HcpError
+from hcp.linux import loop
 from hcp.local.host import machine
 from hcp.local.node import cgroups, volumes
 from hcp.local.state.layout import Layout
@@ -15,6 +17,7 @@ def clean_machine(layout: Layout, spec: Spec) -> None:
     """Link, route, rules, kernel settings, cgroups, the device of its volumes. Must run after the supervisor ended."""
     machine.disconnect(spec, remembered_tools(layout))
     cgroups.remove(spec.node_name)
+    loop.detach_labelled(loop_label(spec.node_name))  # block volumes of pods that were not asked before they ended
     volumes.wait_released(layout)
     if left := cgroups.left(spec.node_name):
         raise HcpError(

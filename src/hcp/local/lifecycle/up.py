@@ -40,9 +40,13 @@ class Outcome:
 def up(request: UpRequest, say: Say) -> Outcome:
     layout = Layout.of(request.name)
     spec = plan(layout, request.profile)
+    if request.extras and not spec.has_node:
+        raise HcpError(
+            f"--with {', '.join(request.extras)} is for clusters with a node", hint="Use --profile cluster or kubevirt."
+        )
     layout.make()
     with exclusive(layout.lock, lambda: say(f"Another command is working on cluster '{request.name}', waiting for it")):
-        spec = plan(layout, request.profile)
+        spec = plan(layout, request.profile).with_extras(request.extras)
         return _Run(request, layout, spec, say).run()
 
 

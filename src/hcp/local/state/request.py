@@ -21,6 +21,9 @@ class UpRequest:
     volumes: int | None = None
     """How many bytes all volumes together may hold; not said: most of what is free when the cluster is made."""
 
+    extras: tuple[str, ...] = ()
+    """What to add to the profile."""
+
     def releases_for(self, profile: str) -> tuple[str, ...]:
         """A cluster that can run nodes gets what nodes need; a smaller one is usable without and stays quick."""
         if self.releases is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
@@ -15,6 +16,8 @@ from hcp.local.state.layout import Layout
 FORMAT = 2
 PROFILES = ("api", "cluster", "kubevirt")
 DEFAULT_PROFILE = "kubevirt"
+STORAGE = "storage"
+EXTRAS = (STORAGE,)
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,13 @@ class Spec:
     created: float = field(default_factory=time.time)
     applied: dict[str, str] = field(default_factory=dict)
     """Step of `up` → digest of what it last finished, so that a second run knows there is nothing to do."""
+
+    extras: list[str] = field(default_factory=list)
+    """What was added to the profile: `storage`."""
+
+    @property
+    def has_storage(self) -> bool:
+        return STORAGE in self.extras
 
     @property
     def has_node(self) -> bool:
@@ -52,6 +62,10 @@ class Spec:
     @property
     def node_name(self) -> str:
         return f"hcp-{self.name}"
+
+    def with_extras(self, extras: Iterable[str]) -> Spec:
+        """What was added once stays."""
+        return replace(self, extras=sorted({*self.extras, *extras}))
 
     def with_profile(self, profile: str) -> Spec:
         return replace(self, profile=profile)

@@ -1,0 +1,1 @@
+"""`csi`: the processes of storage drivers."""

@@ -1,0 +1,14 @@
+"""Files that a Go module carries besides its code, such as definitions of its kinds. Nothing is compiled for that."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hcp.payload import gozip
+from hcp.payload.context import BuildContext
+from hcp.payload.official import ModuleFiles
+
+
+def build(ctx: BuildContext, entry: dict[str, Any]) -> None:
+    item = ModuleFiles(entry["module"], f"v{entry['version']}", entry["files"], entry["folder"])
+    gozip.fetch(item, ctx, recipe=entry["sums"])
