@@ -72,7 +72,7 @@ async def test_storage_comes_with_the_first_node_and_an_idle_one_writes_nothing(
         assert made["metadata"]["annotations"][DEFAULT_CLASS] == "true"
         await eventually(lambda: there(guest, k.CSIDRIVERS, DRIVER), "the driver's own object")
         await eventually(lambda: there(guest, k.DAEMONSETS, NODE, "kube-system"), "its side on nodes")
-        await eventually(lambda: _is(admin, "WaitingForNodes"), "no node yet")
+        await eventually(lambda: _is(admin, "NoWorkerNodesAvailable"), "no node yet")
         assert await there(admin, k.DEPLOYMENTS, CONTROLLER, NS) is None, "nobody can use a volume yet"
         assert await there(admin, k.SERVICEACCOUNTS, names.CSI_ACCOUNT, NS) is None
 

@@ -31,7 +31,7 @@ def verdict(seen: StorageState | None) -> Verdict | None:
     if seen.plan.problems:
         return False, c.NO_STORAGE_CLASS, "; ".join([*seen.plan.problems, classes(seen)])
     if seen.controller is None:
-        return "Unknown", c.WAITING_FOR_NODES, "The storage driver starts with the first node"
+        return "Unknown", c.NO_WORKER_NODES, "The storage driver starts with the first node"
     if not serving(seen.controller):
         return False, c.WAITING_FOR_AVAILABLE, "Waiting for Deployment kubevirt-csi-controller"
     if seen.waiting:

@@ -199,7 +199,7 @@ def test_the_condition_says_what_is_missing_in_the_order_in_which_it_matters() -
         (StorageState(missing=("csi-external-provisioner",)), False, c.MISSING_RELEASE_IMAGES),
         (StorageState(storage_plan.plan(spec(), "ns", InfraKnown())), False, c.NO_STORAGE_CLASS),
         (StorageState(plan, lacking=("patch persistentvolumeclaims",), nodes=1), False, c.INFRA_RIGHTS_MISSING),
-        (StorageState(plan), "Unknown", c.WAITING_FOR_NODES),
+        (StorageState(plan), "Unknown", c.NO_WORKER_NODES),
         (StorageState(plan, nodes=1, controller={"spec": {"replicas": 1}}), False, c.WAITING_FOR_AVAILABLE),
         (StorageState(plan, nodes=1, controller=serving(), waiting=("DaemonSet x",)), False, c.WAITING_FOR_AVAILABLE),
         (StorageState(plan, nodes=1, controller=serving()), True, c.AS_EXPECTED),
