@@ -47,18 +47,12 @@ def containerd(folder: Path, settings: Mapping[str, str]) -> Iterator[Containerd
     (folder / "config.toml").write_text(f'version = 3\nimports = ["{folder}/conf-*.toml"]\n')
     programs = payload.ensure(["containerd"])["containerd"] / "bin"
     made = Containerd(folder, programs)
-    words: list[str | Path] = [
-        "--config",
-        folder / "config.toml",
-        "--root",
-        folder / "root",
-        "--state",
-        folder / "state",
-    ]
     # In a mount namespace of its own: what it mounts goes with it.
-    command: list[str | Path] = ["unshare", "--mount", "--kill-child", "--fork", programs / "containerd", *words]
+    command: list[str | Path] = ["unshare", "--mount", "--kill-child", "--fork", programs / "containerd"]
+    command += ["--config", folder / "config.toml", "--address", folder / "socket"]
+    command += ["--root", folder / "root", "--state", folder / "state"]
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen([*command, "--address", folder / "socket"], stdout=log, stderr=log)
+        process = subprocess.Popen(command, stdout=log, stderr=log)
     try:
         while made.ctr("version", check=False).returncode:
             assert process.poll() is None, (folder / "log").read_text()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -30,6 +31,7 @@ class Front:
     lost: int = 0
     tokens: bool = False
     port: int = 0
+    tls: ssl.SSLContext | None = None
     seen: Counter[str] = field(default_factory=Counter)
     # Bytes of blobs that came in, those of broken uploads too.
     received: int = 0
@@ -39,6 +41,10 @@ class Front:
     def host(self) -> str:
         return f"localhost:{self.port}"
 
+    @property
+    def address(self) -> str:
+        return f"{'https' if self.tls else 'http'}://{self.host}"
+
     async def handle(self, request: web.Request) -> web.StreamResponse:
         if request.path == "/token":
             return self._token(request)
@@ -47,7 +53,7 @@ class Front:
             self.busy -= 1
             return web.Response(status=503, headers={"Retry-After": "0"}, text="later")
         if self.tokens and (missing := self._missing(request)):
-            realm = f'Bearer realm="http://{self.host}/token",service="front",scope="{missing}"'
+            realm = f'Bearer realm="{self.address}/token",service="front",scope="{missing}"'
             return web.Response(status=401, headers={"WWW-Authenticate": realm})
         return await self._pass_on(request)
 
@@ -100,7 +106,7 @@ class Front:
                 name: value for name, value in answer.headers.items() if name.lower() not in _HOP - {"content-length"}
             }
             if "Location" in kept:
-                kept["Location"] = kept["Location"].replace(self.upstream, f"http://{self.host}")
+                kept["Location"] = kept["Location"].replace(self.upstream, self.address)
             if request.method == "PUT" and self.lost > 0:
                 self.lost -= 1
                 assert request.transport is not None
@@ -136,7 +142,7 @@ async def front(upstream: str, **how: object) -> AsyncIterator[Front]:
     app.router.add_route("*", "/{rest:.*}", made.handle)
     runner = web.AppRunner(app, shutdown_timeout=1)
     await runner.setup()
-    site = web.TCPSite(runner, "localhost", 0)
+    site = web.TCPSite(runner, "localhost", 0, ssl_context=made.tls)
     await site.start()
     made.port = runner.addresses[0][1]
     try:

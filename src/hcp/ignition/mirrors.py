@@ -1,29 +1,39 @@
-"""How the node's containerd finds mirrors and trusts registries: one ``hosts.toml`` per registry."""
+"""How the node's containerd finds mirrors and trusts registries: one ``hosts.toml`` per registry.
+
+Where a registry has rules for mirrors, containerd asks the node's own server first (`mirror_proxy`). Mirrors that keep the
+path of the source are named behind it: a disk that has no such server still finds them.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from hcp.errors import HcpError
 from hcp.ignition.document import Document, file
 
 CERTS_DIR = "/etc/containerd/certs.d"
+MIRROR_PROXY = "127.0.0.1:2953"
+_ANY = "_default"
 
 
 @dataclass(frozen=True)
 class MirrorRule:
-    """Images of ``source`` (``host[/path]``) are first looked for at each of ``mirrors``."""
+    """Images of ``source`` (``host[/path]`` or ``*.domain``) are first looked for at each of ``mirrors``."""
 
     source: str
     mirrors: tuple[str, ...]
 
 
-def mirror_host(source: str, mirror: str) -> tuple[str, bool]:
-    """The address containerd asks, and whether that address carries a path of its own.
+def authority_file(registry: str) -> str:
+    """Where the CA of one registry lies."""
+    return f"{CERTS_DIR}/{registry}/ca.crt"
 
-    containerd mirrors whole hosts: it asks ``<address>/<full repository path>``. A mirror that renames the path can
-    only be expressed when its path ends with the source's path.
+
+def mirror_host(source: str, mirror: str) -> tuple[str, bool] | None:
+    """The address that containerd itself can ask, and whether it carries a path of its own; None where it cannot.
+
+    containerd mirrors whole hosts: it asks ``<address>/<full repository path>``. A mirror with another path can only be
+    expressed when its path ends with the source's path.
     """
     source_path = source.partition("/")[2]
     host, _, path = mirror.partition("/")
@@ -33,42 +43,43 @@ def mirror_host(source: str, mirror: str) -> tuple[str, bool]:
         return f"https://{host}/v2/{path}", True
     if path.endswith(f"/{source_path}"):
         return f"https://{host}/v2/{path.removesuffix(f'/{source_path}')}", True
-    raise HcpError(
-        f"the image mirror {mirror!r} for {source!r} cannot be used on nodes",
-        cause="containerd mirrors keep the repository path of the source",
-        hint=f"mirror {source!r} to a place whose path ends with {source_path!r}",
-    )
+    return None
 
 
-def hosts_toml(registry: str, mirrors: Sequence[tuple[str, bool]], trusted: Mapping[str, str]) -> str:
+def hosts_toml(registry: str, mirrors: Sequence[tuple[str, bool]], trusted: Mapping[str, str], *, proxied: bool) -> str:
     """The containerd host file of one registry; ``trusted`` gives the CA file of a host name, if it has one."""
-    lines = [f'server = "https://{_upstream(registry)}"']
+    lines = [] if registry == _ANY else [f'server = "https://{_upstream(registry)}"']
     if registry in trusted:
         lines.append(f'ca = "{trusted[registry]}"')
-    for address, has_path in mirrors:
+    for address, has_path in [*([(f"http://{MIRROR_PROXY}", False)] if proxied else []), *mirrors]:
         lines += ["", f'[host."{address}"]', '  capabilities = ["pull", "resolve"]']
         host = address.removeprefix("https://").partition("/")[0]
         if host in trusted:
             lines.append(f'  ca = "{trusted[host]}"')
         if has_path:
             lines.append("  override_path = true")
-    return "\n".join(lines) + "\n"
+    return "\n".join(lines).lstrip("\n") + "\n"
 
 
 def registry_files(rules: Sequence[MirrorRule], authorities: Mapping[str, str]) -> list[Document]:
     """The files under certs.d for all rules and for every registry with a CA of its own (host → PEM text)."""
     by_registry: dict[str, list[tuple[str, bool]]] = {host: [] for host in authorities}
+    proxied: set[str] = set()
     for rule in rules:
-        registry = rule.source.partition("/")[0]
+        registry = _ANY if rule.source.startswith("*.") else rule.source.partition("/")[0]
         known = by_registry.setdefault(registry, [])
-        for mirror in rule.mirrors:
+        proxied.add(registry)
+        for mirror in rule.mirrors if registry != _ANY else ():
             host = mirror_host(rule.source, mirror)
-            if host not in known:
+            if host is not None and host not in known:
                 known.append(host)
-    trusted = {host: f"{CERTS_DIR}/{host}/ca.crt" for host in authorities}
+    if _ANY in proxied:  # a registry with a file of its own does not get what is for any
+        proxied |= set(by_registry)
+    trusted = {host: authority_file(host) for host in authorities}
     files = [file(trusted[host], authorities[host]) for host in sorted(authorities)]
     for registry in sorted(by_registry):
-        files.append(file(f"{CERTS_DIR}/{registry}/hosts.toml", hosts_toml(registry, by_registry[registry], trusted)))
+        text = hosts_toml(registry, by_registry[registry], trusted, proxied=registry in proxied)
+        files.append(file(f"{CERTS_DIR}/{registry}/hosts.toml", text))
     return files
 
 

@@ -13,6 +13,7 @@ from hcp.ignition.disk_images import disk_images_document
 from hcp.ignition.document import Document, document, file, merge, unit
 from hcp.ignition.kubelet import kubelet_configuration, kubelet_document
 from hcp.ignition.machineconfig import interpret
+from hcp.ignition.mirror_proxy import PULL_SECRET, mirror_proxy_document
 from hcp.ignition.mirrors import MirrorRule, registry_files
 
 USER = "core"
@@ -74,7 +75,7 @@ def node_document(given: NodeInput) -> Document:
     rules = [*given.mirrors, *asked.mirrors]
     extra = registry_files(rules, given.registry_authorities)
     if given.pull_secret:
-        extra.append(file("/var/lib/kubelet/config.json", given.pull_secret, 0o600))
+        extra.append(file(PULL_SECRET, given.pull_secret, 0o600))
     units = []
     if given.trust_bundle:
         extra.append(file("/usr/local/share/ca-certificates/cluster-trust-bundle.crt", given.trust_bundle))
@@ -85,6 +86,7 @@ def node_document(given: NodeInput) -> Document:
             containerd_document(given.pause_image),
             disk_images_document(given.release_images),
             kubelet_document(kubelet, given.bootstrap_kubeconfig, given.kubelet_client_ca, given.labels),
+            mirror_proxy_document(rules, given.registry_authorities, login=bool(given.pull_secret)),
             document(files=extra, units=units),
             asked.merged,
         ]

@@ -9,6 +9,7 @@ registry source and as a containerDisk. Nothing of a cluster is inside. On the d
     /usr/lib/hcp/hostname              host name = VM name, from openstack/latest/meta_data.json of the config drive
     /usr/lib/hcp/firstboot             once: Ignition (fetch, files), then starts the units it enabled
     /usr/lib/hcp/growroot              at boot: root file system as big as the disk
+    /usr/lib/hcp/mirror-proxy          asks mirrors by the cluster's rules; runs only where the document has some
     /usr/lib/hcp/powerbutton           shuts down when the hypervisor asks for it
 
 Units: hcp-hostname, hcp-firstboot, hcp-growroot, hcp-powerbutton, containerd, ssh.socket. The kubelet's unit, its
@@ -42,6 +43,8 @@ _BINARIES = {
     "containerd": ("containerd", "containerd-shim-runc-v2", "ctr"),
     "runc": ("runc",),
 }
+# What nobody but the node itself starts, in /usr/lib/hcp.
+_OURS = ("ignition", "mirror-proxy")
 
 
 def components(minors: tuple[str, ...]) -> Iterator[Component]:
@@ -60,7 +63,7 @@ def components(minors: tuple[str, ...]) -> Iterator[Component]:
             version=version_of(f"kubernetes-{minor}"),
             build=partial(_build, minor),
             deps=(
-                *("rootfs-node", f"kubernetes-{minor}", "containerd", "runc", "cni-plugins", "ignition"),
+                *("rootfs-node", f"kubernetes-{minor}", "containerd", "runc", "cni-plugins", *_OURS),
                 *node_images(minor).values(),
             ),
             inputs=_inputs,
@@ -120,7 +123,8 @@ def _add_binaries(ctx: BuildContext, root: Path, minor: str) -> None:
     for component, names in wanted.items():
         for name in names:
             _install(ctx.dep(component) / "bin" / name, target / name)
-    _install(ctx.dep("ignition") / "bin" / "ignition", root / "usr" / "lib" / "hcp" / "ignition")
+    for name in _OURS:
+        _install(ctx.dep(name) / "bin" / name, root / "usr" / "lib" / "hcp" / name)
     for plugin in (ctx.dep("cni-plugins") / "bin").iterdir():
         _install(plugin, root / "opt" / "cni" / "bin" / plugin.name)
 

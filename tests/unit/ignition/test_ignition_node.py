@@ -109,8 +109,32 @@ def test_mirror_addresses() -> None:
     assert mirror_host("quay.io", "m:5000") == ("https://m:5000", False)
     assert mirror_host("quay.io", "m/p") == ("https://m/v2/p", True)
     assert mirror_host("quay.io/a/b", "m/p/a/b") == ("https://m/v2/p", True)
-    with pytest.raises(HcpError):
-        mirror_host("quay.io/a", "m/b")
+    assert mirror_host("quay.io/a", "m/b") is None
+
+
+def test_mirrors_are_asked_by_the_node_itself_first() -> None:
+    raw = (
+        "kind: ImageDigestMirrorSet\n"
+        "spec: {imageDigestMirrors: [{source: quay.io/a, mirrors: [m.example.com/b]}, {source: '*.b.io', mirrors: [m/c]}]}"
+    )
+    document = node_document(given_input(raw, pull_secret="{}", registry_authorities={"r.test:5000": "PEM"}))
+    files, units = files_of(document), units_of(document)
+    assert json.loads(files["/etc/containerd/mirrors.json"]) == {
+        "listen": "127.0.0.1:2953",
+        "rules": [{"source": "quay.io/a", "mirrors": ["m.example.com/b"]}, {"source": "*.b.io", "mirrors": ["m/c"]}],
+        "authorities": {"r.test:5000": "/etc/containerd/certs.d/r.test:5000/ca.crt"},
+    }
+    assert "LoadCredential=pull-secret:/var/lib/kubelet/config.json" in units["mirror-proxy.service"]["contents"]
+    for registry in ("quay.io", "_default", "r.test:5000"):
+        assert '[host."http://127.0.0.1:2953"]' in files[f"/etc/containerd/certs.d/{registry}/hosts.toml"]
+    assert "m.example.com" not in files["/etc/containerd/certs.d/quay.io/hosts.toml"], "containerd cannot rename"
+    assert "server" not in files["/etc/containerd/certs.d/_default/hosts.toml"]
+
+
+def test_a_cluster_without_mirrors_runs_no_server_for_them() -> None:
+    document = node_document(given_input(pull_secret="{}", registry_authorities={"r.test:5000": "PEM"}))
+    assert "mirror-proxy.service" not in units_of(document)
+    assert "127.0.0.1" not in files_of(document)["/etc/containerd/certs.d/r.test:5000/hosts.toml"]
 
 
 def test_registry_authorities_are_trusted_on_mirrors_too() -> None:

@@ -21,7 +21,9 @@ _WANTED = {
     "kube-router", "local-path-provisioner", "konnectivity", "cluster-api", "cluster-api-kubevirt", "kubevirt", "cdi",
     "ignition", "haproxy", "registry", "kwok",
 }  # fmt: skip
-_GO = [name for name, entry in table()["component"].items() if "commands" in entry]
+# Written here: nothing is fetched for it.
+_OURS = ("mirror-proxy",)
+_GO = [name for name, entry in table()["component"].items() if "commands" in entry and name not in _OURS]
 
 
 def test_every_component_is_there() -> None:
@@ -37,6 +39,13 @@ def test_go_components_are_pinned(name: str) -> None:
     imports = (recipe / "tools.go").read_text()
     for package in (*entry["commands"].values(), *entry.get("tests", {}).values()):
         assert f'"{package}"' in imports
+
+
+@pytest.mark.parametrize("name", _OURS)
+def test_programs_of_ours_need_nothing_but_go(name: str) -> None:
+    assert component_table(name)["kind"] == "go"
+    assert "require" not in (recipe_dir(name) / "go.mod").read_text()
+    assert not (recipe_dir(name) / "go.sum").exists()
 
 
 def test_the_suite_is_built_from_the_modules_of_the_kubernetes_it_tests() -> None:

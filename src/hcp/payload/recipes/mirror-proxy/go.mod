@@ -1,0 +1,3 @@
+module mirror-proxy
+
+go 1.24
