@@ -51,7 +51,9 @@ def node(
     address = f"127.0.0.1:{free_port()}"
     document = mirror_proxy_document(rules, authorities, login=pull_secret is not None)
     for entry in [*registry_files(rules, authorities), *document["storage"]["files"]]:
-        place = Path(entry["path"].replace(CERTS_DIR, str(folder / "certs.d")).replace(CONFIG, f"{folder}/mirrors.json"))
+        place = Path(
+            entry["path"].replace(CERTS_DIR, str(folder / "certs.d")).replace(CONFIG, f"{folder}/mirrors.json")
+        )
         place.parent.mkdir(parents=True, exist_ok=True)
         text = read_data_url(entry["contents"]["source"]).decode()
         place.write_text(text.replace(CERTS_DIR, str(folder / "certs.d")).replace(MIRROR_PROXY, address))

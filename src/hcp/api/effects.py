@@ -64,6 +64,8 @@ HOSTEDCLUSTER: dict[str, Effect] = {
     "imageContentSources": Effect(machines=True, note="the release is read through them at once"),
     "additionalTrustBundle": Effect(machines=True, note="another name replaces machines, another content does not"),
     "secretEncryption": Effect((API,), note="once for each step: read, write, rewrite, drop"),
+    "channel": Effect(note="updates are looked up in the other channel"),
+    "updateService": Effect(note="updates are looked up elsewhere"),
     "pausedUntil": Effect(note="the operator stops or goes on"),
     "nodeSelector": Effect(EVERYTHING),
     "tolerations": Effect(EVERYTHING),

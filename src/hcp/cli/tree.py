@@ -58,6 +58,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "release info": ("release.info", "Show what a release is made of"),
     "release list": ("release.list", "List the releases in a registry or on this machine"),
     "release diff": ("release.diff", "Show what is different between two releases"),
+    "release graph": ("release.graph", "Show which releases lead to which, or write the graph as a file"),
     "release verify": ("release.verify", "Check that an image was signed with a key"),
     "mirror": ("mirror.command", "Mirror releases, operators and images into a registry, or over a disk"),
     "mirror delete": ("mirror.delete", "Delete what an image set names from a registry"),

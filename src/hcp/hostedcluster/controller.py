@@ -16,6 +16,7 @@ from hcp.hostedcluster.registries import Registries
 from hcp.hostedcluster.releases import Releases
 from hcp.hostedcluster.scope import Tools
 from hcp.hostedcluster.start_queue import StartQueue
+from hcp.hostedcluster.updates import UpdateReader
 from hcp.kube import resources as k
 from hcp.kubevirt.networks import ManagementNetworks
 from hcp.release import Release
@@ -55,7 +56,9 @@ class HostedClusters:
         self._foreign_namespaces = ForeignNamespaces(ctx.client, self._changed)
         guests.on_change = care.on_change = self._changed
         start_queue = StartQueue(self._changed)
-        tools = Tools(ctx, self.cache, self._releases, guests, care, start_queue, self._foreign_namespaces)
+        self._updates = UpdateReader(self._releases, self._changed)
+        shared = (self.cache, self._releases, guests, care, start_queue, self._foreign_namespaces, self._updates)
+        tools = Tools(ctx, *shared)
         self._controller = Controller(
             "hostedcluster",
             Reconciler(HostedClusterKind(tools)),
@@ -81,7 +84,7 @@ class HostedClusters:
         for resource in (k.ROUTES, k.SERVICES, k.DEPLOYMENTS):
             informer = self.ctx.informers.get(resource, ns=self.ctx.namespace)
             informer.add_listener(self._ignition_changed)
-        self.ctx.closers += [self._releases.close, self._foreign_namespaces.close]
+        self.ctx.closers += [self._releases.close, self._foreign_namespaces.close, self._updates.close]
         return self._controller
 
     async def release(self, cluster: Mapping[str, Any], image: str) -> Release:

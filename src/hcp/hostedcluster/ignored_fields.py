@@ -21,7 +21,6 @@ UNACTED: tuple[tuple[str, Any], ...] = (
     ("autoscaling.scaling", "ScaleUpAndScaleDown"),
     ("capabilities.enabled", None),
     ("capabilities.disabled", None),
-    ("channel", ""),
     ("configuration.apiServer.additionalCORSAllowedOrigins", None),
     ("configuration.apiServer.clientCA.name", ""),
     ("configuration.apiServer.encryption", None),
@@ -49,7 +48,6 @@ UNACTED: tuple[tuple[str, Any], ...] = (
     ("monitoring", None),
     ("olmCatalogPlacement", "management"),
     ("operatorConfiguration", None),
-    ("updateService", ""),
 )
 
 

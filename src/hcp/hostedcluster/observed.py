@@ -10,6 +10,7 @@ from hcp.api.pause import Pause
 from hcp.controlplane.params import Endpoint
 from hcp.controlplane.storage_plan import Plan
 from hcp.guest.state import GuestState
+from hcp.hostedcluster.update_status import Updates
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,8 @@ class Observed:
     errors: Mapping[str, str] = field(default_factory=dict)
     # Set once anybody has asked for other certificates.
     certificates: tuple[bool, str, str] | None = None
+    # None: the cluster follows no channel, or nothing is known yet.
+    updates: Updates | None = None
     kubeconfig: str = ""
     custom_kubeconfig: str = ""
 

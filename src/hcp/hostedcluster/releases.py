@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -17,9 +18,10 @@ from hcp.hostedcluster.observed import ReleaseState
 from hcp.hostedcluster.reading import Readings
 from hcp.hostedcluster.registries import Registries
 from hcp.kube.resources import CONFIGMAPS, ICSP, IDMS, IMAGE_CONFIGS, ITMS, SECRETS
-from hcp.oci import RegistryPool
+from hcp.oci import Mirror, RegistryClient, RegistryPool
 from hcp.oci import mirrors as oci_mirrors
-from hcp.oci.trust import from_config_map
+from hcp.oci.address_policy import AddressPolicy
+from hcp.oci.trust import Trust, from_config_map
 from hcp.release import Release, read
 from hcp.runtime.store import key_of
 
@@ -29,6 +31,21 @@ ARCHES = {"amd64": "AMD64", "arm64": "ARM64", "ppc64le": "PPC64LE", "s390x": "S3
 
 class MissingInput(HcpError):
     """A Secret or ConfigMap that the spec names does not exist or lacks its key."""
+
+
+@dataclass(frozen=True)
+class Access:
+    """The pull secret, the trust and the mirrors of a cluster, and where its words may lead."""
+
+    auths: Mapping[str, Any]
+    bundle: str | None
+    mirrors: Sequence[Mirror]
+    authorities: Mapping[str, str]
+    policy: AddressPolicy
+
+    @property
+    def trust(self) -> Trust:
+        return Trust(self.bundle, self.authorities)
 
 
 class Releases:
@@ -68,6 +85,15 @@ class Releases:
         return await self._read(cluster, image)
 
     async def _read(self, cluster: Mapping[str, Any], image: str) -> Release:
+        client = self.client(await self.access(cluster))
+        return await self._readings.wait(key_of(dict(cluster)), image, client, partial(read, client, image))
+
+    def client(self, access: Access) -> RegistryClient:
+        """The registry client that a cluster's word leads anywhere with."""
+        return self._pool.get(access.auths, access.bundle, access.mirrors, access.authorities, access.policy)
+
+    async def access(self, cluster: Mapping[str, Any]) -> Access:
+        """How places that this cluster names are reached."""
         spec, ns = cluster["spec"], cluster["metadata"]["namespace"]
         auths = await self._pull_secret(ns, spec["pullSecret"]["name"])
         bundle = None
@@ -80,8 +106,7 @@ class Releases:
         mirrors = [*declared, *oci_mirrors.from_image_content_sources(spec.get("imageContentSources"))]
         cas = await self._registry_cas()
         address_policy = self._registries.address_policy(self._cache.get(IMAGE_CONFIGS, "cluster"), cas, declared)
-        client = self._pool.get(auths, bundle, mirrors, cas, address_policy)
-        return await self._readings.wait(key_of(dict(cluster)), image, client, partial(read, client, image))
+        return Access(auths, bundle, mirrors, cas, address_policy)
 
     def _mirror_objects(self) -> Iterable[Mapping[str, Any]]:
         return [one for kind in (IDMS, ITMS, ICSP) for one in self._cache.list(kind)]

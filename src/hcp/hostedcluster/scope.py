@@ -16,6 +16,7 @@ from hcp.hostedcluster.foreign_namespaces import ForeignNamespaces
 from hcp.hostedcluster.observed import Observed
 from hcp.hostedcluster.releases import Releases
 from hcp.hostedcluster.start_queue import StartQueue
+from hcp.hostedcluster.updates import UpdateReader
 from hcp.release import Release
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.ownership import Claim
@@ -38,12 +39,14 @@ class Tools:
     care: EtcdMaintenance
     start_queue: StartQueue
     foreign_namespaces: ForeignNamespaces
+    updates: UpdateReader
 
     def forget(self, key: str) -> None:
         """Nothing is looked after or read any more for this cluster."""
         self.guests.forget(key)
         self.care.forget(key)
         self.releases.forget(key)
+        self.updates.forget(key)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -9,7 +9,7 @@ from hcp.api import conditions as c
 from hcp.api.paths import at
 from hcp.controlplane import encryption, storage_plan
 from hcp.guest.state import NOT_LOOKED_AT
-from hcp.hostedcluster import encryption_status, storage_status, version
+from hcp.hostedcluster import encryption_status, storage_status, update_status, version
 from hcp.hostedcluster.observed import Observed
 from hcp.runtime.conditions import get_condition, is_true, remove_condition, set_condition
 from hcp.runtime.workloads import members, quorum, rolled_out, serving
@@ -123,6 +123,8 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
         )
     if (volumes := storage_status.verdict(seen.storage)) is not None:
         parts[c.STORAGE_AVAILABLE] = volumes
+    if seen.updates is not None:
+        parts[c.CLUSTER_VERSION_RETRIEVED_UPDATES] = seen.updates.verdict
     if seen.certificates is not None:
         parts[c.CERTIFICATES_UP_TO_DATE] = seen.certificates
     if seen.ignition_ready is not None:
@@ -320,9 +322,9 @@ def _versions(
     whole = version.advance(
         before.get("version"), image=image, version=known, complete=at_version and guest_ready, **common
     )
+    following = bool(cluster["spec"].get("channel"))
     return {
-        # Clients expect the list; without a graph of updates it is empty.
-        "version": {**whole, "availableUpdates": []},
+        "version": update_status.told(whole, seen.updates, before.get("version"), now, following=following),
         "controlPlaneVersion": version.advance(
             before.get("controlPlaneVersion"), image=control_image, version=known, complete=at_version, **common
         ),
@@ -356,4 +358,6 @@ def _absent(cluster: Mapping[str, Any], seen: Observed) -> list[str]:
         absent.append(c.PLATFORM_CREDENTIALS_FOUND)
     if not storage_plan.wanted(cluster["spec"]) or (seen.release.usable and not seen.errors and seen.storage is None):
         absent.append(c.STORAGE_AVAILABLE)
+    if not cluster["spec"].get("channel"):
+        absent.append(c.CLUSTER_VERSION_RETRIEVED_UPDATES)
     return absent

@@ -15,7 +15,7 @@ from hcp.ignition.mirrors import MIRROR_PROXY, MirrorRule, authority_file
 PROGRAM = "/usr/lib/hcp/mirror-proxy"
 CONFIG = "/etc/containerd/mirrors.json"
 UNIT = "mirror-proxy.service"
-PULL_SECRET = "/var/lib/kubelet/config.json"  # noqa: S105 - where it is, not what it is
+PULL_SECRET = "/var/lib/kubelet/config.json"
 
 
 def mirror_proxy_config(rules: Sequence[MirrorRule], authorities: Mapping[str, str]) -> str:

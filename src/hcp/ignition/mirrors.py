@@ -1,7 +1,7 @@
 """How the node's containerd finds mirrors and trusts registries: one ``hosts.toml`` per registry.
 
-Where a registry has rules for mirrors, containerd asks the node's own server first (`mirror_proxy`). Mirrors that keep the
-path of the source are named behind it: a disk that has no such server still finds them.
+Where a registry has rules for mirrors, containerd asks the node's own server first (`mirror_proxy`). Mirrors that keep
+the path of the source are named behind it: a disk that has no such server still finds them.
 """
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ class RegistryTransport:
             reason = getattr(exc, "certificate_error", exc)
             raise errors.untrusted(image, host, getattr(reason, "verify_message", "") or str(reason)) from exc
         except aiohttp.ClientConnectorError as exc:
-            forbidden = _forbidden(exc)
+            forbidden = forbidden_among(exc)
             if forbidden is not None:
                 raise errors.refused(image, host, str(forbidden)) from exc
             raise errors.unreachable(image, host, exc.os_error.strerror or str(exc.os_error)) from exc
@@ -153,7 +153,7 @@ class RegistryTransport:
         """Ask, and go where the answer sends us, each time with the same questions about the place."""
         followed, limits = (REDIRECTS, LIMITS) if method in READING else (KEEPING, UPLOAD_LIMITS)
         for _ in range(MAX_REDIRECTS + 1):
-            place = _place(url)
+            place = place_of(url)
             if url.scheme != "https" and not (url.scheme == "http" and self._address_policy.is_insecure(place)):
                 raise errors.refused(str(ref), ref.host, f"{_shown(url)} is not served over https")
             session = self._session(watched=self._address_policy.watches(place))
@@ -266,7 +266,7 @@ class RegistryTransport:
         )
 
 
-def _place(url: URL) -> str:
+def place_of(url: URL) -> str:
     """A URL's host as image references write it: without the port that goes without saying."""
     host = url.host_subcomponent or ""
     return f"{host}:{url.explicit_port}" if url.explicit_port not in (None, 443) else host
@@ -276,13 +276,13 @@ def _shown(url: URL) -> str:
     return str(url.origin())[:200] if url.host else repr(str(url)[:200])
 
 
-def _forbidden(error: BaseException | None) -> ForbiddenAddress | None:
+def forbidden_among(error: BaseException | None) -> ForbiddenAddress | None:
     """The refusal among the reasons of a failed connection: of several addresses each has one."""
     if error is None or isinstance(error, ForbiddenAddress):
         return error
     inner = list(getattr(error, "exceptions", ()))
     inner += [getattr(error, "os_error", None), error.__cause__]
-    return next((found for one in inner if one is not error and (found := _forbidden(one)) is not None), None)
+    return next((found for one in inner if one is not error and (found := forbidden_among(one)) is not None), None)
 
 
 def _bearer(token: Token) -> str | None:

@@ -20,10 +20,17 @@ ELSEWHERE = {f"platform.{name}" for name in OTHER_PLATFORMS}
 REFUSED = {"secretEncryption.kms"}
 ACTED_ON = {
     "HostedCluster": {
-        *("additionalTrustBundle", "clusterID", "controlPlaneRelease", "controllerAvailabilityPolicy", "infraID"),
+        *(
+            "additionalTrustBundle",
+            "channel",
+            "clusterID",
+            "controlPlaneRelease",
+            "controllerAvailabilityPolicy",
+            "infraID",
+        ),
         *("imageContentSources", "infrastructureAvailabilityPolicy", "issuerURL", "kubeAPIServerDNSName", "labels"),
         *("networking", "nodeSelector", "pausedUntil", "pullSecret", "release", "serviceAccountSigningKey"),
-        *("services", "sshKey", "tolerations"),
+        *("services", "sshKey", "tolerations", "updateService"),
         *("etcd.managementType", "etcd.managed.storage.type", "etcd.managed.storage.persistentVolume"),
         *("etcd.unmanaged.endpoint", "etcd.unmanaged.tls"),
         *("platform.type", "platform.kubevirt.generateID", "platform.kubevirt.credentials"),

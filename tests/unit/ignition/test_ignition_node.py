@@ -114,8 +114,8 @@ def test_mirror_addresses() -> None:
 
 def test_mirrors_are_asked_by_the_node_itself_first() -> None:
     raw = (
-        "kind: ImageDigestMirrorSet\n"
-        "spec: {imageDigestMirrors: [{source: quay.io/a, mirrors: [m.example.com/b]}, {source: '*.b.io', mirrors: [m/c]}]}"
+        "kind: ImageDigestMirrorSet\nspec: {imageDigestMirrors: ["
+        "{source: quay.io/a, mirrors: [m.example.com/b]}, {source: '*.b.io', mirrors: [m/c]}]}"
     )
     document = node_document(given_input(raw, pull_secret="{}", registry_authorities={"r.test:5000": "PEM"}))
     files, units = files_of(document), units_of(document)

@@ -11,6 +11,7 @@ from hcp.api import conditions as c
 from hcp.guest.state import GuestState
 from hcp.hostedcluster import status
 from hcp.hostedcluster.observed import Observed, StorageState
+from hcp.hostedcluster.update_status import Updates
 from hcp.kube import Client, ClusterConfig
 from hcp.operator import wiring
 from hcp.operator.controllers import CLUSTER, CONTROLLERS, HOSTED_CLUSTER_CONDITIONS, POOL, table
@@ -24,7 +25,6 @@ OF_OTHERS = {
     c.CLOUD_RESOURCES_DESTROYED,
     c.CLUSTER_VERSION_FAILING,
     c.CLUSTER_VERSION_PROGRESSING,
-    c.CLUSTER_VERSION_RETRIEVED_UPDATES,
     c.CLUSTER_VERSION_UPGRADEABLE,
     c.CVO_SCALED_DOWN,
     c.ETCD_RECOVERY_ACTIVE,
@@ -58,9 +58,10 @@ def test_the_status_of_a_hosted_cluster_sets_only_what_its_controller_owns() -> 
         credentials_problem="",
         guest=GuestState(reachable=True),
         storage=StorageState(missing=("csi-external-provisioner",)),
+        updates=Updates(),
     )
     unmanaged = {"endpoint": "https://etcd.example.com:2379"}
-    made = cluster(controllerAvailabilityPolicy="HighlyAvailable", etcd={"unmanaged": unmanaged})
+    made = cluster(controllerAvailabilityPolicy="HighlyAvailable", etcd={"unmanaged": unmanaged}, channel="stable")
     found = {x["type"] for x in status.compute(made, seen, "2026-01-01T00:00:00Z")["conditions"]}
     assert found == set(HOSTED_CLUSTER_CONDITIONS) - {c.HOSTED_CLUSTER_DESTROYED}
 

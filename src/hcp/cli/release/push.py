@@ -63,10 +63,11 @@ async def run(call: Call) -> None:
     login = logins.find(Reference(target.registry, target.repository(RELEASE)), call.text("authfile"))
     artifacts = await _ensure(components, build=build_only(call))
     published = await _push(call, target, artifacts, login)
+    graph = await _graph(call, published, login)
     if key is not None:
         await _sign(call, published, login, key)
     pull_secret = "" if await _anybody_reads(call, published) else str(login.path or "")
-    _show(call, published, pull_secret)
+    _show(call, published, pull_secret, graph)
 
 
 def _components(call: Call) -> list[str]:
@@ -143,6 +144,23 @@ def _pusher(call: Call, target: Target, login: Logins, told: Callable[[int], Non
     )
 
 
+async def _graph(call: Call, published: Published, login: Logins) -> str:
+    """Last, so that whoever finds a release by it finds all of it."""
+    import tempfile
+    from pathlib import Path
+
+    from hcp.cli.release.access import reader
+    from hcp.oci import Reference
+    from hcp.publish import graph
+
+    if not published.releases:
+        return ""
+    ref = Reference(published.target.registry, published.target.repository(graph.NAME))
+    with tempfile.TemporaryDirectory() as folder:
+        async with _pusher(call, published.target, login) as pusher, reader(call, ref) as client:
+            return await graph.push(pusher, client, published.target, published.releases, Path(folder))
+
+
 async def _sign(call: Call, published: Published, login: Logins, key: object) -> None:
     from cryptography.hazmat.primitives.asymmetric import ec
 
@@ -174,7 +192,7 @@ async def _anybody_reads(call: Call, published: Published) -> bool:
     return True
 
 
-def _show(call: Call, published: Published, pull_secret: str) -> None:
+def _show(call: Call, published: Published, pull_secret: str, graph: str) -> None:
     import json
     import shlex
 
@@ -183,11 +201,14 @@ def _show(call: Call, published: Published, pull_secret: str) -> None:
 
     words = install_words(published, ca=call.text("ca"), insecure=call.switch("insecure"), pull_secret=pull_secret)
     if call.text("output") == "json":
-        found = {"operator": published.operator, "releases": published.releases, "install": [call.prog, *words]}
+        images = {"operator": published.operator, "releases": published.releases, "graph": graph}
+        found = {**images, "install": [call.prog, *words]}
         print(json.dumps(found, indent=2))
         return
     for version, image in published.releases.items():
         note(f"Kubernetes {version}: {image}")
+    if graph:
+        note(f"The update graph: {graph}")
     if pull_secret:
         note(f"Clusters need a login to pull: {pull_secret} has yours; an account that may only read is better.")
     note("Install with:")

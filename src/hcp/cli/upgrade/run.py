@@ -15,6 +15,7 @@ from hcp.cli.shared.pools import find_pool, pools_of
 from hcp.cli.shared.release_default import default_release
 from hcp.cli.shared.skew import check_skew, release_version
 from hcp.cli.shared.waiting import wait_cluster, wait_pool
+from hcp.cli.upgrade import updates
 from hcp.errors import HcpError
 from hcp.kube import Client, Resource
 from hcp.kube.resources import HOSTEDCLUSTERS, NODEPOOLS
@@ -31,7 +32,7 @@ async def cluster(call: Call) -> int:
     end = clock() + limit
     async with connect(call) as client:
         found = await find_cluster(client, call.prog, namespace, name)
-        image = call.text("release-image") or await default_release(client)
+        image = updates.chosen(call, found) or call.text("release-image") or await default_release(client)
         await _move(client, HOSTEDCLUSTERS, found, image)
         if call.switch("wait"):
             await wait_cluster(client, call.prog, namespace, name, limit, with_nodes=False, image=image, again=AGAIN)

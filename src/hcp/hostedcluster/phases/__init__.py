@@ -30,6 +30,7 @@ from hcp.hostedcluster.phases import (
     signing_key,
     storage,
     turn,
+    updates,
 )
 from hcp.hostedcluster.scope import Learned, Scope, learn
 from hcp.runtime.phases import Phase, Phases
@@ -40,7 +41,7 @@ PHASES: Phases[Scope, Learned] = Phases(
         Phase("configuration", configuration.run),
         Phase("turn", turn.run),
         (Phase("namespace", namespace.run), Phase("release", release.run, critical=False)),
-        Phase("projection", projection.run),
+        (Phase("projection", projection.run), Phase("updates", updates.run, critical=False)),
         (
             Phase("authorities", authorities.run),
             Phase("publishing", publishing.run),
