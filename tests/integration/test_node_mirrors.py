@@ -102,7 +102,8 @@ async def test_an_image_is_found_under_its_other_name_with_the_login_of_the_mirr
         MirrorRule(f"{SOURCE}/team", (f"{closed.host}/site/wrong",)),
         MirrorRule(f"{SOURCE}/team/release", (f"{closed.host}/site/empty", f"{closed.host}/site/renamed-release")),
     ]
-    logins = {"auths": {**closed.auths["auths"], SOURCE: {"username": "other", "password": "else"}}}  # type: ignore[dict-item]
+    both = {closed.host: closed.login, SOURCE: {"username": "other", "password": "else"}}
+    logins: dict[str, object] = {"auths": both}
     with node(tmp_path / "node", rules, {closed.host: closed.ca_pem.decode()}, logins) as one:
         one.pull(f"{SOURCE}/team/release:v1")
         one.pull(f"{SOURCE}/team/release@{digest}")

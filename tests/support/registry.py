@@ -38,7 +38,11 @@ class Registry:
 
     @property
     def auths(self) -> dict[str, object]:
-        return {"auths": {self.host: {"username": "pull", "password": "secret"}}}
+        return {"auths": {self.host: self.login}}
+
+    @property
+    def login(self) -> dict[str, str]:
+        return {"username": "pull", "password": "secret"}
 
 
 def start(
