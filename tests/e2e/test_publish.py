@@ -1,4 +1,4 @@
-"""A management cluster that has nothing but a registry which `hcp release push` filled."""
+"""A management cluster that reaches nothing but a registry which `hcp release push` filled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 from tests.support.e2e.control_planes import NS, available, create, guest_of
 from tests.support.e2e.local_tools import hcp
-from tests.support.e2e.published_site import Site, site_with_published_images
+from tests.support.e2e.own_machine import started
+from tests.support.e2e.published_site import (
+    SOURCE,
+    Site,
+    ended,
+    renaming_mirror,
+    running,
+    site_with_published_images,
+)
+from tests.support.eventually import eventually_sync
 
 NAME = "publish"
 
@@ -51,6 +60,44 @@ def test_a_hosted_cluster_becomes_available_from_there(site: Site, tmp_path: Pat
     assert {image.rpartition("/")[0] for image in found} == {f"{site.registry.host}/team/hcp"}
     names = {n["metadata"]["name"] for n in guest_of(site.cluster, tmp_path, "one").get("namespaces")["items"]}
     assert {"default", "kube-system"} <= names
+
+
+def test_a_machine_pulls_from_there_and_by_other_names(site: Site, tmp_path: Path) -> None:
+    access = ("--kubeconfig", str(site.cluster.kubeconfig))
+    here = f"{site.registry.host}/team/hcp"
+    hcp(
+        *("create", "cluster", "none", "--name", "two", *access, "--node-pool-replicas", "1"),
+        *("--control-plane-availability-policy", "SingleReplica", "--etcd-storage-size", "1Gi"),
+        *("--pull-secret", str(site.login), "--additional-trust-bundle", str(site.ca)),
+        *("--image-content-sources", str(renaming_mirror(tmp_path, here))),
+    )
+    hcp("wait", "cluster", "two", "--control-plane", "--timeout", "20m", *access)
+    guest = guest_of(site.cluster, tmp_path, "two")
+    drive = tmp_path / "drive.iso"
+    words = ("create", "config-drive", "--nodepool", "two", "--hostname", "worker-1", "-o", str(drive), *access)
+    eventually_sync(lambda: hcp(*words, check=False).returncode == 0, "the pool has a document", 300)
+    with started(tmp_path, drive) as console:
+        try:
+            eventually_sync(lambda: guest.ready_nodes() == ["worker-1"], "the node is ready", 1500)
+            eventually_sync(lambda: running(guest, "kube-system"), "what runs on every node", 900)
+            (etcd,) = [image for image in site.images("clusters-two") if "/etcd@" in image]
+            assert ended(guest, etcd.replace(here, SOURCE)) == "Succeeded"
+        except AssertionError as error:
+            said = guest.kubectl("get", "pods,events", "-A")[-4000:]
+            raise AssertionError(f"{error}\n{said}\n{console.read_text(errors='replace')[-2000:]}") from error
+        images = {one["image"] for pod in guest.get("pods", "-A")["items"] for one in pod["spec"]["containers"]}
+        assert {image.rpartition("/")[0] for image in images} == {here, SOURCE}
+
+
+def test_its_channel_is_read_from_the_graph_beside_the_release(site: Site) -> None:
+    patch = json.dumps({"spec": {"channel": "stable-1.36"}})
+    site.cluster.kubectl("patch", "hostedcluster", "one", "-n", NS, "--type", "merge", "-p", patch)
+    told = "condition=ClusterVersionRetrievedUpdates"
+    site.cluster.kubectl("wait", "hostedcluster", "one", "-n", NS, f"--for={told}", "--timeout=600s")
+    version = site.cluster.get("hostedcluster", "one", "-n", NS)["status"]["version"]
+    assert version["availableUpdates"] == [] and version["desired"]["channels"] == ["candidate-1.36", "stable-1.36"]
+    access = ("--kubeconfig", str(site.cluster.kubeconfig), "--namespace", NS)
+    assert "already" in hcp("upgrade", "cluster", "one", "--to", "latest", *access).stdout
 
 
 def test_pushing_again_sends_nothing_and_says_the_same(site: Site) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
@@ -24,7 +25,7 @@ class Running:
 
     latest: ClassVar[Running]
 
-    def __init__(self, config: ClusterConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, config: ClusterConfig, monkeypatch: pytest.MonkeyPatch, **more: Any) -> None:
         self.writes: list[str] = []
         Running.latest = self
 
@@ -39,7 +40,7 @@ class Running:
         monkeypatch.setattr(process, "Client", Watched)
         local = frozenset({"localhost", "127.0.0.1:1"})  # where the registries of the tests listen
         options = process.Options(config, health_port=-1, inside=False, internal_registries=local, support=Support())
-        self.task = asyncio.create_task(process.Operator(options).run())
+        self.task = asyncio.create_task(process.Operator(replace(options, **more)).run())
 
     async def stop(self) -> None:
         self.task.cancel()
@@ -67,12 +68,12 @@ def hands(client: Client, ns: str, address: str = "127.0.0.1") -> Callable[[], A
 
 
 @asynccontextmanager
-async def in_process(server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[[], Running]]:
-    """Gives what starts an operator; all that were started are stopped at the end."""
+async def in_process(server: ApiServer, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Callable[..., Running]]:
+    """Gives what starts an operator, with options of the test's; all that were started are stopped at the end."""
     started: list[Running] = []
 
-    def begin() -> Running:
-        started.append(Running(load_config(server.kubeconfig), monkeypatch))
+    def begin(**more: Any) -> Running:
+        started.append(Running(load_config(server.kubeconfig), monkeypatch, **more))
         return started[-1]
 
     yield begin

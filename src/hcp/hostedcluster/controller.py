@@ -52,7 +52,7 @@ class HostedClusters:
         self.cache = Cache(ctx.client, ctx.informers)
         networks = ManagementNetworks(ctx.informers)
         registries = Registries(lambda: networks.now().hidden, ctx.internal_registries, ctx.insecure_registries)
-        self._releases = Releases(self.cache, registries, self._changed)
+        self._releases = Releases(self.cache, registries, self._changed, ctx.registry_overrides)
         self._foreign_namespaces = ForeignNamespaces(ctx.client, self._changed)
         guests.on_change = care.on_change = self._changed
         start_queue = StartQueue(self._changed)

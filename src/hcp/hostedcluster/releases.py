@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -51,8 +51,18 @@ class Access:
 class Releases:
     """Reads releases for the reconciler; the pool remembers what it read."""
 
-    def __init__(self, cache: Cache, registries: Registries, ended: Callable[[str], None] = lambda key: None) -> None:
-        """`ended` is told which cluster to look at again, after a reading that took long."""
+    def __init__(
+        self,
+        cache: Cache,
+        registries: Registries,
+        ended: Callable[[str], None] = lambda key: None,
+        overrides: Mapping[str, str] | None = None,
+    ) -> None:
+        """`ended` is told which cluster to look at again, after a reading that took long.
+
+        `overrides`: source → mirror; images of releases are named there.
+        """
+        self._overrides = dict(overrides or {})
         self._cache = cache
         self._readings = Readings(ended)
         self._registries = registries
@@ -86,7 +96,8 @@ class Releases:
 
     async def _read(self, cluster: Mapping[str, Any], image: str) -> Release:
         client = self.client(await self.access(cluster))
-        return await self._readings.wait(key_of(dict(cluster)), image, client, partial(read, client, image))
+        found = await self._readings.wait(key_of(dict(cluster)), image, client, partial(read, client, image))
+        return moved(found, self._overrides)
 
     def client(self, access: Access) -> RegistryClient:
         """The registry client that a cluster's word leads anywhere with."""
@@ -102,7 +113,8 @@ class Releases:
             bundle = ((found or {}).get("data") or {}).get(names.CA_BUNDLE_KEY)
             if not bundle:
                 raise MissingInput(f"The ConfigMap {ns}/{name} with key {names.CA_BUNDLE_KEY} does not exist")
-        declared = oci_mirrors.from_objects(self._mirror_objects())
+        overridden = [Mirror(source, (mirror,)) for source, mirror in self._overrides.items()]
+        declared = [*overridden, *oci_mirrors.from_objects(self._mirror_objects())]
         mirrors = [*declared, *oci_mirrors.from_image_content_sources(spec.get("imageContentSources"))]
         cas = await self._registry_cas()
         address_policy = self._registries.address_policy(self._cache.get(IMAGE_CONFIGS, "cluster"), cas, declared)
@@ -135,3 +147,12 @@ class Releases:
             return {}
         found = await self._cache.user_object(CONFIGMAPS, name, names.CONFIG_NAMESPACE)
         return from_config_map((found or {}).get("data"))
+
+
+def moved(release: Release, overrides: Mapping[str, str]) -> Release:
+    """The release with its images where the administrator has them; the same digests, so the same images."""
+    if not overrides:
+        return release
+    images = {name: oci_mirrors.override(image, overrides) for name, image in release.components.items()}
+    disk = release.boot_disk and oci_mirrors.override(release.boot_disk, overrides)
+    return replace(release, components=images, boot_disk=disk)

@@ -16,7 +16,8 @@ TRUST = "/etc/hcp/trust"
 INTERNAL_REGISTRIES = "--internal-registries"
 INSECURE_REGISTRIES = "--insecure-registries"
 HOSTED_QUOTA = "--hosted-quota"
-LISTS = (INTERNAL_REGISTRIES, INSECURE_REGISTRIES, HOSTED_QUOTA)
+REGISTRY_OVERRIDES = "--registry-overrides"
+LISTS = (INTERNAL_REGISTRIES, INSECURE_REGISTRIES, REGISTRY_OVERRIDES, HOSTED_QUOTA)
 
 
 def _field(path: str) -> Object:
@@ -47,6 +48,7 @@ def _flags(options: Options) -> list[str]:
         HOSTED_QUOTA: quota,
         INTERNAL_REGISTRIES: options.internal_registries,
         INSECURE_REGISTRIES: options.insecure_registries,
+        REGISTRY_OVERRIDES: options.registry_overrides,
     }
     return [f"{flag}={','.join(found)}" for flag, found in lists.items() if found]
 

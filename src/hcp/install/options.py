@@ -15,6 +15,7 @@ from hcp.errors import HcpError
 DEFAULT_IMAGE = f"{BUILD_REGISTRY}/hcp/hcp:{__version__}"
 PULL_POLICIES = ("Always", "Never", "IfNotPresent")
 _REGISTRY = re.compile(r"([A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?", re.ASCII)
+_PLACE = re.compile(rf"{_REGISTRY.pattern}(/[a-z0-9]+([._-]+[a-z0-9]+)*)*", re.ASCII)
 MONITORING = ("None", "OperatorOnly", "All")
 
 
@@ -52,6 +53,8 @@ class Options:
     # Registries that users may name although they are inside the cluster, and those without TLS.
     internal_registries: tuple[str, ...] = ()
     insecure_registries: tuple[str, ...] = ()
+    # Where the images of releases are: `source=mirror`.
+    registry_overrides: tuple[str, ...] = ()
     hosted_quota: Mapping[str, str] = field(default_factory=dict)
     namespace: str = OPERATOR_NAMESPACE
 
@@ -82,6 +85,13 @@ class Options:
                         f"{registry!r} given with --{flag}-registries is not a registry",
                         hint="it looks like registry.example.com or registry.example.com:5000",
                     )
+        for text in self.registry_overrides:
+            source, equals, mirror = text.partition("=")
+            if not equals or not (_PLACE.fullmatch(source) and _PLACE.fullmatch(mirror)):
+                raise HcpError(
+                    f"{text!r} given with --registry-overrides is not source=mirror",
+                    hint="it looks like quay.example.com/team=mirror.example.com:5000/other; without tag or digest",
+                )
         problem = subdomain_problem(self.router_domain) if self.router_domain else None
         if problem:
             raise HcpError(

@@ -48,6 +48,7 @@ class Options:
     own_image: str = ""
     internal_registries: frozenset[str] = frozenset()
     insecure_registries: frozenset[str] = frozenset()
+    registry_overrides: Mapping[str, str] = field(default_factory=dict)
     hosted_quota: Mapping[str, str] = field(default_factory=dict)
     support: support.Support = field(default_factory=support.Support)
     identity: str = field(default_factory=default_identity)
@@ -104,6 +105,7 @@ class Operator:
             inside=options.inside,
             internal_registries=options.internal_registries,
             insecure_registries=options.insecure_registries,
+            registry_overrides=options.registry_overrides,
             hosted_quota=options.hosted_quota,
         )
         controllers = wiring.everything(ctx, options.support, own_cluster_api=ours)

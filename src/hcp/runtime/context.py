@@ -113,6 +113,8 @@ class OperatorContext:
     # Registries that the administrator declared: inside the management cluster, and without TLS.
     internal_registries: frozenset[str] = frozenset()
     insecure_registries: frozenset[str] = frozenset()
+    # Source → mirror, where the administrator has the images of releases.
+    registry_overrides: Mapping[str, str] = field(default_factory=dict)
     # How many load balancers, claims and pods a hosted cluster may have, where it is not as usual.
     hosted_quota: Mapping[str, str] = field(default_factory=dict)
     # Called in order when the process stops.

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from tests.support.registry import Registry, start
+from tests.support.router import own_address
 
 from hcp.local.host import programs
+from hcp.local.state import spec
 from hcp.local.state.layout import Layout
+from hcp.local.supervisor import control
 
 _NAME, _LINK = "hcp-elsewhere", "hcpelse0"
 _HERE, _THERE = "10.99.77.1", "10.99.77.2"
@@ -58,3 +63,28 @@ def trust(cluster: str, registry: Registry, folder: Path, *, only: bool) -> None
     (places / registry.host / "hosts.toml").write_text(
         f'server = "https://{registry.host}"\n\n[host."https://{registry.host}"]\n  ca = "{authority}"\n'
     )
+
+
+def cut_off(cluster: str) -> None:
+    """From now on the cluster reaches the registry elsewhere and nothing else: whatever leaves it goes nowhere."""
+    layout = Layout.of(cluster)
+    found, plan = control.running(layout), spec.load(layout)
+    assert found is not None and plan is not None, "the cluster is not running"
+    inside = ["nsenter", "-t", str(found.pid), "-n"]
+    with socket.create_server((own_address(), 0)) as outside:
+        assert _reaches(inside, outside), "there was no way out to begin with"
+        for words in (
+            # The kernel looks for a route before Services are translated, so there has to be one.
+            ("link", "add", "nowhere", "type", "dummy"),
+            ("link", "set", "nowhere", "up"),
+            ("route", "add", f"{_THERE}/32", "via", plan.addresses.host),
+            ("route", "replace", "default", "dev", "nowhere"),
+        ):
+            subprocess.run([*inside, str(programs.ip()), *words], check=True, capture_output=True)
+        assert not _reaches(inside, outside), "the way out is still there"
+
+
+def _reaches(inside: list[str], server: socket.socket) -> bool:
+    host, port = server.getsockname()
+    asked = f"import socket; socket.create_connection(({host!r}, {port}), 5)"
+    return subprocess.run([*inside, sys.executable, "-c", asked], check=False, capture_output=True).returncode == 0

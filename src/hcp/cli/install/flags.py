@@ -36,6 +36,8 @@ FLAGS = (
          "are inside this cluster; those of mirror sets and of the image configuration may always be", group=_WHAT),
     Flag("insecure-registries", "stringSlice", [], "registries (host or host:port) that are read without TLS",
          group=_WHAT),
+    Flag("registry-overrides", "stringSlice", [], "where the images of releases are: source=mirror; whatever they name "
+         "is then named there, for control planes, boot disks and nodes", metavar="source=mirror", group=_WHAT),
     Flag("hosted-quota", "stringToString", {}, "what each hosted cluster may have in its namespace: loadbalancers=20, "
          "claims=200, pods=100 unless said otherwise; none takes a limit away", group=_WHAT),
     Flag("router", "bool", False, "install the router for Routes even where Routes exist", group=_WHAT),
@@ -86,7 +88,6 @@ FLAGS = (
     _unused("enable-cpo-overrides", why="there is no control plane operator per cluster"),
     _unused("enable-standalone-karpenter-operator", why=_PLATFORM),
     _unused("tech-preview-no-upgrade", why="there is one feature set"),
-    _unused("registry-overrides", "string", "", "mirrors come from the cluster's mirror sets"),
     _unused("enable-audit-log-persistence", why="audit logs stay in the API server's pod"),
     _unused("scale-from-zero-provider", "string", "", _PLATFORM),
     _unused("scale-from-zero-creds", "string", "", _PLATFORM),

@@ -100,6 +100,7 @@ def options_of(
         policies=policies,
         internal_registries=_items(call, "internal-registries", declared),
         insecure_registries=_items(call, "insecure-registries", declared),
+        registry_overrides=_items(call, "registry-overrides", declared),
         hosted_quota=call.pairs("hosted-quota")
         if call.changed("hosted-quota")
         else dict(one.partition("=")[::2] for one in (declared or {}).get("--hosted-quota", ())),

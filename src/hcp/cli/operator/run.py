@@ -20,6 +20,7 @@ COMMAND = Command(
             "internal-registries", "stringSlice", [], "registries (host or host:port) that may be inside this cluster"
         ),
         Flag("insecure-registries", "stringSlice", [], "registries (host or host:port) that are served without TLS"),
+        Flag("registry-overrides", "stringSlice", [], "source=mirror: images of releases are named there"),
         Flag("hosted-quota", "stringToString", {}, "limits of each hosted cluster: loadbalancers, claims, pods"),
         KUBECONFIG,
         CONTEXT,
@@ -49,6 +50,7 @@ async def run(call: Call) -> int | None:
         own_image=os.environ.get("HCP_IMAGE", ""),
         internal_registries=frozenset(call.items("internal-registries")),
         insecure_registries=frozenset(call.items("insecure-registries")),
+        registry_overrides=dict(one.partition("=")[::2] for one in call.items("registry-overrides")),
         hosted_quota=call.pairs("hosted-quota"),
         support=support.load(),
     )
