@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import base64
 import json
 import random
 import shutil
@@ -44,7 +45,7 @@ def images(folder: Path, count: int) -> dict[str, Path]:
         name = f"team/part-{number:03}"
         size = 24 * MIB if number % 10 == 0 else MIB
         below = read_layout(base.path) if number % 2 else None
-        write_image(folder / str(number), name, [_layer(name, size)], ImageConfig(), base=below, compress=False)
+        write_image(folder / str(number), name, [_layer(name, size)], ImageConfig(), base=below)
         found[name] = folder / str(number)
     return found
 
@@ -82,7 +83,17 @@ class Bench:
         work = self._site(target)
         listed = {"images": {name: ["v1"] for name in self.names}, "cert-dir": "certs", "tls-verify": True}
         (work / "sync.yaml").write_text(yaml.safe_dump({self.source.host: listed}))
-        words = [str(self.skopeo), "--insecure-policy", "sync", "--all", "--src", "yaml", "--dest", "docker"]
+        words = [
+            str(self.skopeo),
+            "--insecure-policy",
+            "sync",
+            "--all",
+            "--preserve-digests",
+            "--src",
+            "yaml",
+            "--dest",
+            "docker",
+        ]
         words += ["--authfile", "auth.json", "--dest-cert-dir", "certs", "sync.yaml", target.host]
         return lambda: _run(words, work)
 
@@ -90,10 +101,8 @@ class Bench:
         work = Path(tempfile.mkdtemp(dir=self.folder))
         (work / "certs").mkdir()
         (work / "certs/ca.crt").write_bytes(self.source.ca_pem + target.ca_pem)
-        auths: dict[str, object] = {}
-        for registry in (self.source, target):
-            auths.update(registry.auths["auths"])  # type: ignore[call-overload]
-        (work / "auth.json").write_text(json.dumps({"auths": auths}))
+        login = {"auth": base64.b64encode(b"pull:secret").decode()}
+        (work / "auth.json").write_text(json.dumps({"auths": {self.source.host: login, target.host: login}}))
         return work
 
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import json
+import subprocess
+import sys
+import tarfile
 from pathlib import Path
 
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
 from tests.support.image_sets import Published, Site, catalog, everything, tags_on_disk
 from tests.support.mirroring import published, site, source, storage, target
-from tests.support.registry import Registry, start
+from tests.support.registry import Registry, registry_binary, start
 
 from hcp import graph, release
 from hcp.oci import RegistryClient
@@ -106,6 +114,57 @@ def test_over_a_disk_the_target_gets_the_same(
         process.wait()
 
 
+INSIDE = """
+ip link set lo up
+can() { "$PYTHON" -c 'import socket, sys; socket.create_connection(("localhost", int(sys.argv[1])))' "$1" 2>&-; }
+if can "$SOURCE"; then echo "the source can be reached" >&2; exit 99; fi
+"$REGISTRY" serve "$CONFIG" 2>/dev/null &
+registry=$!
+until can "$TARGET"; do kill -0 $registry; done
+code=0
+"$@" || code=$?
+kill $registry
+exit $code
+"""
+
+
+def test_over_a_disk_into_a_network_that_reaches_no_source(
+    site: Site, source: Registry, published: Published, tmp_path: Path
+) -> None:
+    namespace = ["unshare", "--map-root-user", "--net"]
+    if subprocess.run([*namespace, "ip", "link"], capture_output=True, check=False).returncode:
+        pytest.skip("this machine lets nobody make a network of their own")
+    site.configure(everything(published))
+    site.ok("-c", "isc.yaml", "file://disk")
+    # Its files are written by starting it once; the one that counts runs inside.
+    (tmp_path / "inside").mkdir()
+    inside, process = start(tmp_path / "inside", passwords=True)
+    process.kill()
+    process.wait()
+    other = Site(tmp_path / "other", inside)
+    (other.folder / "isc.yaml").write_text((site.folder / "isc.yaml").read_text())
+    (site.folder / "disk").rename(other.folder / "disk")
+    other.env |= {
+        "PYTHON": sys.executable,
+        "SOURCE": str(source.port),
+        "TARGET": str(inside.port),
+        "REGISTRY": str(registry_binary()),
+        "CONFIG": str(tmp_path / "inside/config.yml"),
+    }
+    words = other.words("-c", "isc.yaml", "--from", "file://disk", f"docker://{inside.host}")
+    done = subprocess.run(
+        [*namespace, "sh", "-ec", INSIDE, "-", *words],
+        cwd=other.folder,
+        env=other.env,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    have = tags_on_disk(tmp_path / "inside/data")
+    assert {"openshift/release-images:1.36.3-x86_64", "openshift/graph-image:latest", "tools/tool:v1"} <= set(have)
+
+
 def test_the_next_archive_has_only_what_is_new(site: Site, target: Registry, published: Published) -> None:
     site.configure(everything(published, maxVersion="1.36.1"))
     site.ok("-c", "isc.yaml", "file://disk")
@@ -192,3 +251,35 @@ def test_a_filtered_catalog_goes_over_a_disk(site: Site, target: Registry, publi
     (source,) = site.documents("disk/working-dir/cluster-resources/cs-index-v2.yaml")
     assert source["spec"]["image"] == f"{target.host}/mirrored/index:v2"
     assert "mirrored/index:v2" in tags_on_disk(site.folder.parent / "target/data")
+
+
+async def test_charts_bring_their_images_and_are_kept(site: Site, target: Registry, published: Published) -> None:
+    files = {
+        "Chart.yaml": b"name: shop\nversion: 1.2.3\nappVersion: v1\n",
+        "values.yaml": f"image: {{repository: {published.name('tools/tool')}}}\n".encode(),
+    }
+    data = io.BytesIO()
+    with tarfile.open(fileobj=data, mode="w:gz") as archive:
+        for path, content in files.items():
+            info = tarfile.TarInfo(f"shop/{path}")
+            info.size = len(content)
+            archive.addfile(info, io.BytesIO(content))
+    index = b"entries: {shop: [{name: shop, version: 1.2.3, urls: [shop-1.2.3.tgz]}]}"
+
+    async def serve(request: web.Request) -> web.Response:
+        return web.Response(body=index if request.path.endswith("index.yaml") else data.getvalue())
+
+    (site.folder / "own").mkdir()
+    (site.folder / "own/Chart.yaml").write_text("name: own\n")
+    (site.folder / "own/values.yaml").write_text(f"image: {published.name('tools/many:latest')}\n")
+    app = web.Application()
+    app.router.add_get("/charts/{name}", serve)
+    async with TestServer(app, host="localhost") as server:
+        listed = [{"name": "shop", "version": "1.2.3"}, {"name": "absent"}]
+        repository = {"name": "r", "url": f"http://localhost:{server.port}/charts", "charts": listed}
+        site.configure({"helm": {"repositories": [repository], "local": [{"name": "own", "path": "own"}]}})
+        done = await asyncio.to_thread(site.run, "-c", "isc.yaml", "--workspace", "file://w", f"docker://{target.host}")
+    assert done.code == 16, done.err
+    assert "has no chart absent" in done.err
+    assert {"tools/tool:v1", "tools/many:latest"} == set(tags_on_disk(site.folder.parent / "target/data"))
+    assert (site.folder / "w/working-dir/helm/charts/shop-1.2.3.tgz").read_bytes() == data.getvalue()
