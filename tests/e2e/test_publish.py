@@ -78,7 +78,7 @@ def test_a_machine_pulls_from_there_and_by_other_names(site: Site, tmp_path: Pat
     eventually_sync(lambda: hcp(*words, check=False).returncode == 0, "the pool has a document", 300)
     with started(tmp_path, drive) as console:
         try:
-            eventually_sync(lambda: guest.ready_nodes() == ["worker-1"], "the node is ready", 1500)
+            eventually_sync(lambda: guest.ready_nodes() == ["worker-1"], "the node is ready", 2400)
             eventually_sync(lambda: running(guest, "kube-system"), "what runs on every node", 900)
             (etcd,) = [image for image in site.images("clusters-two") if "/etcd@" in image]
             assert ended(guest, etcd.replace(here, SOURCE)) == "Succeeded"
