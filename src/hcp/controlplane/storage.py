@@ -68,6 +68,8 @@ def account(p: Params) -> list[Manifest]:
 def deployment(p: Params, plan: Plan, driver_image: str, config_hash: str, *, external: bool) -> Manifest:
     volumes = [
         empty_dir("socket", memory=True, limit="1Mi"),
+        # Certificates of the kubeconfigs pass through files.
+        empty_dir("tmp", memory=True, limit="1Mi"),
         config_volume("settings", CONFIG),
         secret_volume("guest", KUBECONFIG),
     ]
@@ -96,7 +98,7 @@ def deployment(p: Params, plan: Plan, driver_image: str, config_hash: str, *, ex
 
 
 def _driver(p: Params, image: str, *, external: bool) -> Manifest:
-    mounts = {"socket": SOCKET_DIR, "settings": f"{ROOT}/settings", "guest": f"{ROOT}/guest"}
+    mounts = {"socket": SOCKET_DIR, "tmp": "/tmp", "settings": f"{ROOT}/settings", "guest": f"{ROOT}/guest"}
     words = [
         f"--socket={SOCKET}",
         f"--settings={ROOT}/settings/{SETTINGS_KEY}",
@@ -113,7 +115,7 @@ def _driver(p: Params, image: str, *, external: bool) -> Manifest:
         resources=requests(p, COMPONENT, "csi-driver", "5m", "60Mi"),
         ports={"healthz": HEALTH_PORT},
         mounts=mounts,
-        writable=("socket",),
+        writable=("socket", "tmp"),
         startupProbe=http_probe("/readyz", "healthz", scheme="HTTP", failures=300),
         readinessProbe=http_probe("/readyz", "healthz", scheme="HTTP", period=10, timeout=5),
         livenessProbe=http_probe("/healthz", "healthz", scheme="HTTP", period=60, timeout=15, failures=5),

@@ -129,6 +129,8 @@ def test_the_controller_has_a_sidecar_for_snapshots_only_where_there_are_any() -
     pod = with_snapshots["spec"]["template"]["spec"]
     assert pod["serviceAccountName"] == "kubevirt-csi" and pod["securityContext"]["runAsNonRoot"] is True
     assert with_snapshots["spec"]["strategy"] == {"type": "Recreate"} and with_snapshots["spec"]["replicas"] == 1
+    mounts = {m["mountPath"]: m.get("readOnly", False) for m in pod["containers"][0]["volumeMounts"]}
+    assert mounts["/tmp"] is False, "certificates pass through files, and the root is read-only"
     labels = with_snapshots["spec"]["template"]["metadata"]["labels"]
     assert labels[names.LABEL_NEED_MANAGEMENT_API] == "true"
 
