@@ -241,9 +241,12 @@ class Client:
 
     # the rest
 
-    async def raw(self, method: str, path: str, *, params: Params = None, body: Any = None) -> Any:
-        """Any path, parsed as JSON."""
-        return await self.transport.json(self._path_call(method, path), method, path, params=params, body=body)
+    async def raw(
+        self, method: str, path: str, *, params: Params = None, body: Any = None, accept: str = "application/json"
+    ) -> Any:
+        """Any path, parsed as JSON; `accept` is for servers that answer with nothing and say so."""
+        call = self._path_call(method, path)
+        return await self.transport.json(call, method, path, params=params, body=body, accept=accept)
 
     async def raw_text(self, method: str, path: str, *, params: Params = None) -> str:
         """Any path, as text."""

@@ -117,20 +117,29 @@ class Attaching:
             raise Unavailable(f"The machine {node} has not let go of volume {handle} yet", cause=why) from late
 
     async def _write_down(self, volume: Object, names: tuple[str, ...]) -> Object:
-        """Who has it, on the volume itself; who is second in this is told to ask again."""
-        if objects.published_to(volume) == names:
-            return volume
+        """Who has it, on the volume itself; who is second in this is told to ask again.
+
+        CDI writes to the same object: only another promise than the one that was looked at is in the way.
+        """
+        before, name = objects.published_to(volume), volume["metadata"]["name"]
+        while before != names:
+            try:
+                return await self._replace(volume, names)
+            except kube.Conflict as error:
+                found = await self._infra.volume(name)
+                if found is None or objects.published_to(found) != before:
+                    raise Aborted(f"The volume {name} is being changed by somebody else", hint="Ask again.") from error
+                volume = found
+        return volume
+
+    async def _replace(self, volume: Object, names: tuple[str, ...]) -> Object:
         body = {
             "metadata": {
                 "annotations": {MARK_CSI_PUBLISHED: ",".join(names) or None},
                 "resourceVersion": volume["metadata"]["resourceVersion"],
             }
         }
-        name = volume["metadata"]["name"]
-        try:
-            return await self._infra.client.patch(DATAVOLUMES, name, self._infra.namespace, body)
-        except kube.Conflict as error:
-            raise Aborted(f"The volume {name} is being changed by somebody else", hint="Ask again.") from error
+        return await self._infra.client.patch(DATAVOLUMES, volume["metadata"]["name"], self._infra.namespace, body)
 
 
 def _holders(

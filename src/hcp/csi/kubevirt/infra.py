@@ -86,7 +86,7 @@ class Infra:
     async def plug(self, machine: str, action: str, options: Mapping[str, Any]) -> None:
         """`addvolume` or `removevolume`."""
         path = f"{_SUBRESOURCES}/{self.namespace}/virtualmachines/{machine}/{action}"
-        await self.client.raw("PUT", path, body=dict(options))
+        await self.client.raw("PUT", path, body=dict(options), accept="*/*")
 
     async def until(self, resource: Resource, name: str, judge: Callable[[Object | None], bool]) -> Object | None:
         return await until(self.client, resource, name, self.namespace, judge, self.patience)
