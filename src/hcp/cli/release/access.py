@@ -91,11 +91,12 @@ async def read_release(call: Call, text: str) -> Release:
 
 
 def minors() -> list[str]:
-    """The minors that can be built."""
+    """The minors that can be built, newest first; one that can do volumes comes after the plain one."""
     from hcp.payload.registry import default_registry
 
     names = default_registry().names()
-    return [name.removeprefix("release-") for name in names if name.startswith("release-")]
+    found = [name.removeprefix("release-") for name in names if name.startswith("release-")]
+    return sorted(found, key=lambda minor: ([-int(part) for part in minor.partition("-")[0].split(".")], minor))
 
 
 def local_minors() -> list[str]:
