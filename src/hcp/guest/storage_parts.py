@@ -40,7 +40,10 @@ def objects(g: GuestParams) -> list[Manifest]:
 
 
 def _node(g: GuestParams, image: str) -> Manifest:
-    """The driver on every node: it mounts disks, so it is as mighty there as the kubelet, and has nothing else."""
+    """The driver on every node: it mounts disks, so it is as mighty there as the kubelet, and has nothing else.
+
+    It sees the node's processes because it runs the node's own programs for file systems.
+    """
     container = {
         "name": "csi-driver",
         "image": image,
@@ -58,6 +61,7 @@ def _node(g: GuestParams, image: str) -> Manifest:
     pod = {
         "serviceAccountName": storage.NODE,
         "automountServiceAccountToken": False,
+        "hostPID": True,
         "containers": [container],
         "volumes": [
             host_path("kubelet", KUBELET, "Directory"),

@@ -163,6 +163,7 @@ def test_the_node_side_has_no_credential_and_snapshots_come_where_they_are_mappe
     node = next(m for m in found if m["kind"] == "DaemonSet" and m["metadata"]["name"] == "kubevirt-csi-node")
     pod = node["spec"]["template"]["spec"]
     assert pod["automountServiceAccountToken"] is False
+    assert pod["hostPID"] is True, "it runs the node's own programs"
     assert not [v for v in pod["volumes"] if "secret" in v or "projected" in v]
     assert ("Deployment", "csi-snapshot-controller") in kinds(guest(storage_plan.plan(spec(), "ns", KNOWN)))
     plain = storage_plan.plan(manual([("fast", "gold", "")]), "ns", KNOWN)

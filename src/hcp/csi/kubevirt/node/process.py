@@ -7,6 +7,7 @@ from pathlib import Path
 from hcp.csi import rpc
 from hcp.csi.identity import ONLINE_EXPANSION, Identity
 from hcp.csi.kubevirt import DRIVER
+from hcp.csi.kubevirt.node import commands
 from hcp.csi.kubevirt.node.disks import Disks
 from hcp.csi.kubevirt.node.service import NodeService
 from hcp.csi.registration import PLUGINS, REGISTRY, Registration, registration_socket
@@ -15,6 +16,7 @@ from hcp.csi.serving import serving
 
 async def serve(node: str, plugins: Path = PLUGINS, registry: Path = REGISTRY) -> None:
     """Runs until it is cancelled, or until the kubelet refuses it. Paths are the same here and for the kubelet."""
+    commands.use_those_of_the_node()
     socket = plugins / DRIVER / "csi.sock"
     registration = Registration(DRIVER, socket)
     services = {rpc.IDENTITY: Identity(DRIVER, (ONLINE_EXPANSION,)), rpc.NODE: NodeService(node, Disks())}
