@@ -1,8 +1,13 @@
-"""Volumes inside a hosted cluster, on two virtual machines. Each test builds on the last."""
+"""Volumes inside a hosted cluster, on two virtual machines. Each test builds on the last.
+
+`KEEP=1` uses the clusters that are there and leaves them; `KILLS=10` ends that many machines under a volume.
+"""
 
 from __future__ import annotations
 
 import json
+import os
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +20,9 @@ NAME, CLUSTER = "volumes", "disks"
 HOSTED = f"clusters-{CLUSTER}"
 RELEASE = "release-1.36-storage"
 CLASS, SNAPSHOT_CLASS = "kubevirt-csi-infra-default", "kubevirt-csi-snapshot"
+KEEP, KILLS = bool(os.environ.get("KEEP")), int(os.environ.get("KILLS") or 1)
+# As a power cut would: nothing is asked, nothing is flushed.
+_POWER_CUT = 'for p in /proc/[0-9]*; do case "$(cat $p/comm)" in qemu*) kill -9 ${p#/proc/};; esac; done'
 
 pytestmark = pytest.mark.timeout(5400)
 
@@ -31,14 +39,16 @@ def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         hcp("install", *access, "--wait-until-available")
         secret = folder / "pull-secret.json"
         secret.write_text('{"auths": {}}')
-        hcp(
-            *("create", "cluster", "kubevirt", "--name", CLUSTER, "--pull-secret", str(secret), *access, *SMALL_VM),
-            *("--node-pool-replicas", "2", "--control-plane-availability-policy", "SingleReplica"),
-            *("--release-image", image, "--wait", "--timeout", "30m"),
-        )
+        if not KEEP or CLUSTER not in hcp("get", "clusters", *access, "-o", "name").stdout:
+            hcp(
+                *("create", "cluster", "kubevirt", "--name", CLUSTER, "--pull-secret", str(secret), *access, *SMALL_VM),
+                *("--node-pool-replicas", "2", "--control-plane-availability-policy", "SingleReplica"),
+                *("--release-image", image, "--wait", "--timeout", "30m"),
+            )
         yield made
     finally:
-        hcp("local", "down", "--name", NAME, "--purge")
+        if not KEEP:
+            hcp("local", "down", "--name", NAME, "--purge")
 
 
 @pytest.fixture(scope="module")
@@ -52,22 +62,26 @@ def claim(guest: Guest, name: str, size: str = "256Mi", **more: Any) -> None:
     _apply(guest, {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec})
 
 
-def pod(guest: Guest, name: str, volume: str, line: str, node: str = "") -> None:
-    """A pod that runs a line of shell with the claim at /data, and then stays."""
+def pod_spec(guest: Guest, volume: str, line: str, node: str = "", *, block: bool = False) -> dict[str, Any]:
+    """A line of shell with the claim at /data, and then rest."""
+    place = {"volumeDevices": [{"name": "data", "devicePath": "/data"}]}
     container = {
         "name": "one",
         "image": guest.image(),
         "command": ["sh", "-c", f"{line} && sync && sleep 100000"],
-        "volumeMounts": [{"name": "data", "mountPath": "/data"}],
         "readinessProbe": {"exec": {"command": ["test", "-e", "/data"]}},
+        **(place if block else {"volumeMounts": [{"name": "data", "mountPath": "/data"}]}),
     }
     spec: dict[str, Any] = {
         "containers": [container],
         "terminationGracePeriodSeconds": 0,
         "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": volume}}],
     }
-    if node:
-        spec["nodeSelector"] = {"kubernetes.io/hostname": node}
+    return spec | ({"nodeSelector": {"kubernetes.io/hostname": node}} if node else {})
+
+
+def pod(guest: Guest, name: str, volume: str, line: str, node: str = "", *, block: bool = False) -> None:
+    spec = pod_spec(guest, volume, line, node, block=block)
     _apply(guest, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec})
     eventually_sync(lambda: _phase(guest, name) == "Running", f"pod {name} runs", 900)
 
@@ -174,6 +188,96 @@ def test_a_snapshot_comes_back_as_a_claim(management: Cluster, guest: Guest) -> 
     guest.kubectl("delete", "volumesnapshot", "cut")
 
 
+def test_a_claim_can_be_copied_while_a_pod_has_it_and_the_copy_may_be_larger(guest: Guest) -> None:
+    claim(guest, "copy", "768Mi", dataSource={"kind": "PersistentVolumeClaim", "name": "data"})
+    pod(guest, "copier", "copy", "true")
+    assert read(guest, "copier", "/data/file") == "the-same-bytes"
+    size = int(guest.kubectl("exec", "copier", "--", "sh", "-c", "df -k /data | tail -1 | awk '{print $2}'"))
+    assert size > 600 * 1024
+    end(guest, "copier")
+    guest.kubectl("delete", "pvc", "copy")
+
+
+def test_a_block_volume_is_on_two_nodes_at_once_where_the_infra_class_can(guest: Guest) -> None:
+    first, second = sorted(guest.ready_nodes())
+    claim(guest, "shared", "64Mi", volumeMode="Block", accessModes=["ReadWriteMany"])
+    pod(guest, "left", "shared", "true", first, block=True)
+    pod(guest, "right", "shared", "true", second, block=True)
+    guest.kubectl("exec", "left", "--", "sh", "-c", "echo from-the-left | dd of=/data bs=512 conv=sync,fsync")
+    told = guest.kubectl("exec", "right", "--", "sh", "-c", "dd if=/data bs=512 count=1 iflag=direct | head -1")
+    assert "from-the-left" in told
+    for name in ("left", "right"):
+        end(guest, name)
+    guest.kubectl("delete", "pvc", "shared")
+
+
+def test_a_file_system_for_several_nodes_is_refused_on_the_claim(guest: Guest) -> None:
+    claim(guest, "refused", "64Mi", accessModes=["ReadWriteMany"])
+
+    def told() -> bool:
+        events = guest.get("events", "--field-selector", "involvedObject.name=refused")["items"]
+        return any("volumeMode: Block" in one.get("message", "") for one in events)
+
+    eventually_sync(told, "the claim says what to do", 300)
+    guest.kubectl("delete", "pvc", "refused")
+
+
+def test_the_bytes_are_on_the_other_node_soon_after_a_machine_was_killed(management: Cluster, guest: Guest) -> None:
+    end(guest, "reader")
+    labels = {"app": "keeper"}
+    template = {"metadata": {"labels": labels}, "spec": pod_spec(guest, "data", "true")}
+    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "strategy": {"type": "Recreate"}, "template": template}
+    metadata = {"name": "keeper", "namespace": "default"}
+    _apply(guest, {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec})
+    for number in range(KILLS):
+        eventually_sync(lambda: len(guest.ready_nodes()) == 2, "both nodes are ready", 900)
+        eventually_sync(lambda: len(_keepers(guest)) == 1, "the pod runs", 900)
+        [(name, node)] = _keepers(guest)
+        words = f"bytes-{number}"
+        guest.kubectl("exec", name, "--", "sh", "-c", f"echo {words} > /data/kept && sync")
+        _kill(management, node)
+        began = time.monotonic()
+        eventually_sync(lambda node=node: _moved(guest, node), "the pod runs on the other node", 900)  # type: ignore[misc]
+        [(name, _)] = _keepers(guest)
+        assert read(guest, name, "/data/kept") == words
+        assert read(guest, name, "/data/file") == "the-same-bytes"
+        print(f"machine {number + 1} killed: bytes read on the other node after {time.monotonic() - began:.0f} s")
+    eventually_sync(lambda: len(guest.ready_nodes()) == 2, "the killed node comes back", 900)
+    eventually_sync(lambda: not _out_of_service(guest), "and is in service", 300)
+    guest.kubectl("delete", "deployment", "keeper", "--wait=true")
+    eventually_sync(lambda: not _keepers(guest), "its pod is gone", 300)
+
+
+def _keepers(guest: Guest) -> list[tuple[str, str]]:
+    """Running pods of the Deployment, and their nodes."""
+    return [
+        (one["metadata"]["name"], one["spec"]["nodeName"])
+        for one in guest.get("pods", "-l", "app=keeper")["items"]
+        if one["status"]["phase"] == "Running" and not one["metadata"].get("deletionTimestamp")
+    ]
+
+
+def _moved(guest: Guest, node: str) -> bool:
+    return [where for _, where in _keepers(guest) if where != node] != []
+
+
+def _out_of_service(guest: Guest) -> list[str]:
+    key = "node.kubernetes.io/out-of-service"
+    nodes = guest.get("nodes")["items"]
+    return [n["metadata"]["name"] for n in nodes if any(t["key"] == key for t in n["spec"].get("taints") or ())]
+
+
+def _kill(management: Cluster, node: str) -> None:
+    [launcher] = [
+        one["metadata"]["name"]
+        for one in management.get("pods", "-n", HOSTED, "-l", f"kubevirt.io=virt-launcher,vm.kubevirt.io/name={node}")[
+            "items"
+        ]
+        if one["status"]["phase"] == "Running"
+    ]
+    management.kubectl("exec", "-n", HOSTED, launcher, "-c", "compute", "--", "sh", "-c", _POWER_CUT, check=False)
+
+
 def _snapshot_classes(guest: Guest) -> str:
     try:
         return guest.kubectl("get", "volumesnapshotclass", "-o", "name") or "NoStorage"
@@ -182,7 +286,6 @@ def _snapshot_classes(guest: Guest) -> str:
 
 
 def test_what_is_deleted_inside_leaves_nothing_outside(management: Cluster, guest: Guest) -> None:
-    end(guest, "reader")
     guest.kubectl("delete", "pvc", "data", "--wait=true", seconds=300)
     mark = "hypershift.openshift.io/csi"
     eventually_sync(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from hcp.api.names import LABEL_INFRA_ID, MARK_CSI_PUBLISHED
 from hcp.api.paths import at
 from hcp.csi import rpc
 from hcp.csi.kubevirt import handles
+from hcp.csi.kubevirt.settings import InfraClass
 from hcp.csi.wire import csi_pb2 as csi
 from hcp.kube import Client, load_config
 from hcp.kube import resources as k
@@ -228,6 +230,58 @@ async def test_a_snapshot_uses_a_class_of_its_group_and_comes_back_as_a_volume(a
     assert [one.snapshot.snapshot_id for one in found.entries] == ["snapshot-1"]
     await ask(csi.DeleteSnapshotRequest(snapshot_id="snapshot-1"))
     await ask(csi.DeleteSnapshotRequest(snapshot_id="snapshot-1"))
+
+
+async def test_copies_are_claims_of_the_infra_cluster_where_its_class_can(admin: Client, tmp_path: Path) -> None:
+    """Nothing is copied by a pod, nothing gets larger than its source; CDI gets the room it wants for the rest."""
+    able = InfraClass("fast", "a", shared_block=True, direct=True, block=("ReadWriteMany",), clones=True)
+    given = replace(s.SETTINGS, default=able, classes={**s.SETTINGS.classes, "fast": able})
+    async with s.hands(admin), s.driver(admin, tmp_path, given) as channel:
+
+        async def ask(request: Any) -> Any:
+            return await rpc.call(channel, request, within=60)
+
+        await ask(wanted("pvc-20", 100 * MI))
+        empty = await admin.get(k.PVCS, "pvc-20", s.NS)
+        assert (empty["spec"]["volumeMode"], empty["spec"]["accessModes"]) == ("Block", ["ReadWriteMany"])
+        assert at(empty, "spec.resources.requests.storage") == str(100 * MI)
+        assert empty["metadata"]["annotations"]["cdi.kubevirt.io/storage.populatedFor"] == "pvc-20"
+        made = await admin.get(k.DATAVOLUMES, "pvc-20", s.NS)
+        assert made["metadata"]["annotations"]["cdi.kubevirt.io/allowClaimAdoption"] == "true"
+        await ask(csi.CreateSnapshotRequest(name="snapshot-20", source_volume_id="pvc-20"))
+        cut = csi.VolumeContentSource(snapshot=csi.VolumeContentSource.SnapshotSource(snapshot_id="snapshot-20"))
+        copy = csi.VolumeContentSource(volume=csi.VolumeContentSource.VolumeSource(volume_id="pvc-20"))
+        await ask(wanted("pvc-21", 100 * MI, volume_content_source=cut))
+        await ask(wanted("pvc-21", 100 * MI, volume_content_source=cut))
+        restored = await admin.get(k.PVCS, "pvc-21", s.NS)
+        source = {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "snapshot-20"}
+        assert restored["spec"]["dataSource"] == source
+        assert at(restored, "spec.resources.requests.storage") == str(100 * MI)
+        await ask(wanted("pvc-22", 200 * MI, volume_content_source=copy))
+        cloned = await admin.get(k.PVCS, "pvc-22", s.NS)
+        assert cloned["spec"]["dataSource"] | {"apiGroup": None} == {
+            "apiGroup": None,
+            "kind": "PersistentVolumeClaim",
+            "name": "pvc-20",
+        }
+        assert at(cloned, "spec.resources.requests.storage") == str(200 * MI)
+
+        # To another class CDI copies, and wants at least the room of the claim.
+        plain = {"infraStorageClassName": "plain"}
+        await ask(wanted("pvc-23", 100 * MI, volume_content_source=cut, parameters=plain))
+        other = await admin.get(k.DATAVOLUMES, "pvc-23", s.NS)
+        assert other["spec"]["source"] == {"snapshot": {"namespace": s.NS, "name": "snapshot-20"}}
+        assert at(other, "spec.storage.resources.requests.storage") == str(100 * MI)
+
+        # A claim whose DataVolume never came to be goes with the volume.
+        await admin.delete(k.DATAVOLUMES, "pvc-22", s.NS)
+        await ask(csi.DeleteVolumeRequest(volume_id="pvc-22"))
+
+        async def gone() -> bool:
+            claim = await admin.get_or_none(k.PVCS, "pvc-22", s.NS)
+            return claim is None or bool(claim["metadata"].get("deletionTimestamp"))
+
+        await eventually(gone, "the claim is gone")
 
 
 async def test_what_the_infra_cluster_refuses_is_told_and_leaves_nothing(

@@ -143,8 +143,9 @@ class Hands:
                     "resources": {"requests": {"storage": str(size if block else size * 106 // 100)}},
                 },
             }
-            with contextlib.suppress(Conflict):
-                await self.client.create(claim)
+            if meta.get("annotations", {}).get("cdi.kubevirt.io/allowClaimAdoption") != "true":
+                with contextlib.suppress(Conflict):
+                    await self.client.create(claim)
             await self.client.patch(
                 k.DATAVOLUMES, meta["name"], NS, {"status": {"phase": "Succeeded"}}, subresource="status"
             )

@@ -158,6 +158,8 @@ LABEL_NODEPOOL_UID = f"{GROUP}/nodepool-uid"
 LABEL_CSI_ROLE = f"{GROUP}/csi"
 MARK_CSI_SIZE = f"{GROUP}/csi-size"
 MARK_CSI_SOURCE = f"{GROUP}/csi-source"
+MARK_CSI_BACKING = f"{GROUP}/csi-backing"
+MARK_OUT_OF_SERVICE = f"{GROUP}/out-of-service"
 MARK_CSI_PUBLISHED = f"{GROUP}/csi-published-to"
 
 # The accounts of Cluster API's two managers.

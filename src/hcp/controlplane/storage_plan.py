@@ -78,7 +78,7 @@ def _default(namespace: str, infra_id: str, known: InfraKnown | None) -> Plan:
         problem = "the infra cluster has no default StorageClass; mark one as default"
         return Plan(Settings(namespace, infra_id), (), (), (problem,))
     name = str(chosen["metadata"]["name"]) if chosen else ""
-    settings = Settings(namespace, infra_id, InfraClass(name, "", _shared_block(name, known)))
+    settings = Settings(namespace, infra_id, _infra_class(name, "", known))
     classes = (GuestClass(GUEST_DEFAULT, "", default=True, expands=_expands(name, known)),)
     snapshots: tuple[GuestClass, ...] = ()
     if known is None or _default_snapshot_class(known, chosen):
@@ -90,9 +90,7 @@ def _manual(manual: Mapping[str, Any], namespace: str, infra_id: str, known: Inf
     mapped = manual.get("storageClassMapping") or []
     snapshots = manual.get("volumeSnapshotClassMapping") or []
     infra = {
-        one["infraStorageClassName"]: InfraClass(
-            one["infraStorageClassName"], one.get("group") or "", _shared_block(one["infraStorageClassName"], known)
-        )
+        one["infraStorageClassName"]: _infra_class(one["infraStorageClassName"], one.get("group") or "", known)
         for one in mapped
     }
     infra_snapshots = {
@@ -158,13 +156,24 @@ def _expands(name: str, known: InfraKnown | None) -> bool:
     return found is None or found.get("allowVolumeExpansion") is True
 
 
-def _shared_block(name: str, known: InfraKnown | None) -> bool | None:
-    """As CDI's profile of the class has it."""
+def _infra_class(name: str, group: str, known: InfraKnown | None) -> InfraClass:
+    """What it can do, as the class and CDI's profile of it have it."""
+    found = _named(name, known.classes if known else ())
     profile = _named(name, known.profiles if known else ())
     if profile is None:
-        return None
+        return InfraClass(name, group)
     sets = at(profile, "status.claimPropertySets") or ()
-    return any(one.get("volumeMode") == "Block" and "ReadWriteMany" in (one.get("accessModes") or ()) for one in sets)
+    modes = [tuple(one.get("accessModes") or ()) for one in sets if one.get("volumeMode") == "Block"]
+    shared = next((one for one in modes if "ReadWriteMany" in one), None)
+    return InfraClass(
+        name,
+        group,
+        shared is not None,
+        direct=found is not None and found.get("volumeBindingMode") != "WaitForFirstConsumer",
+        # A disk that several machines can have may move with a running machine.
+        block=shared or next(iter(modes), ()),
+        clones=at(profile, "status.cloneStrategy") == "csi-clone",
+    )
 
 
 def _named(name: str, objects: Iterable[Object]) -> Object | None:

@@ -17,7 +17,7 @@ from typing import Any
 from hcp.api.paths import at
 from hcp.controlplane.meta import digest
 from hcp.errors import HcpError
-from hcp.guest import look, manifests, node_trust, storage
+from hcp.guest import look, manifests, node_trust, old_classes, storage
 from hcp.guest.objects import SYSTEM, GuestParams, Manifest
 from hcp.guest.rewrite import rewrite_encrypted
 from hcp.guest.state import GuestState
@@ -201,6 +201,8 @@ class Keeper:
             if view.nodes.list():
                 await view.follow_parts()
             if state.applied != version or time.monotonic() - state.applied_at > RESYNC:
+                if params.storage is not None:
+                    await old_classes.remove(client, objects)
                 await _apply_all(client, view, objects)
                 state.applied, state.applied_at = version, time.monotonic()
             else:

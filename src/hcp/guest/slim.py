@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hcp.api.names import MARK_LABELS_SYNCED
+from hcp.api.names import MARK_LABELS_SYNCED, MARK_OUT_OF_SERVICE
 from hcp.api.paths import annotations_of, at
 from hcp.kubevirt.slim import only, reduced
 
@@ -15,10 +15,10 @@ MOST_REQUESTS = 1_000
 
 def node(obj: Object) -> Object:
     """Nodes carry long lists of images and volumes."""
-    known = annotations_of(obj).get(MARK_LABELS_SYNCED)
+    kept = only(annotations_of(obj), (MARK_LABELS_SYNCED, MARK_OUT_OF_SERVICE))
     return reduced(
         obj,
-        {} if known is None else {MARK_LABELS_SYNCED: known},
+        kept,
         spec=only(obj.get("spec"), ("taints", "providerID", "unschedulable")),
         status={
             **only(obj.get("status"), ("conditions", "addresses")),

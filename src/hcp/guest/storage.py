@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from hcp.api.names import LABEL_MANAGED_BY, MANAGED_BY
 from hcp.api.paths import annotations_of
 from hcp.controlplane.storage_plan import (
     DEFAULT_CLASS,
@@ -67,7 +68,8 @@ def _snapshot_class(one: GuestClass) -> Manifest:
 
 
 def _metadata(one: GuestClass, mark: str) -> Manifest:
-    return {"name": one.name, **({"annotations": {mark: "true"}} if one.default else {})}
+    labels = {LABEL_MANAGED_BY: MANAGED_BY}
+    return {"name": one.name, "labels": labels, **({"annotations": {mark: "true"}} if one.default else {})}
 
 
 def chosen_by_tenants(obj: Manifest) -> bool:

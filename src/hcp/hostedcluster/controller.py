@@ -182,8 +182,13 @@ def _relevant(obj: Object | None) -> Any:
     if obj.get("kind") == "Node":
         return (obj.get("spec"), obj["metadata"].get("labels"), _ready(obj))
     if obj.get("kind") == k.STORAGEPROFILES.kind:
-        return at(obj, "status.claimPropertySets")
-    return (obj.get("spec"), obj["metadata"].get("annotations"), obj["metadata"].get("labels"))
+        return (at(obj, "status.claimPropertySets"), at(obj, "status.cloneStrategy"))
+    return (
+        obj.get("spec"),
+        obj.get("allowVolumeExpansion"),
+        obj["metadata"].get("annotations"),
+        obj["metadata"].get("labels"),
+    )
 
 
 def _ready(obj: Object) -> Any:

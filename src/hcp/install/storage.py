@@ -8,7 +8,7 @@ from hcp.csi.kubevirt import rights
 
 
 def hosted_rules() -> list[Object]:
-    return [rule(one.group, " ".join(one.resources), one.verbs) for one in rights.ALL]
+    return [rule(one.group, " ".join(one.resources), one.verbs) for one in (*rights.ALL, *rights.CLAIMS)]
 
 
 def objects() -> list[Object]:

@@ -16,7 +16,7 @@ from hcp.api.paths import annotations_of, at
 SELECTOR = "kubevirt.io=virt-launcher"
 LABELS = {"kubevirt.io": "virt-launcher"}
 NETWORK_STATUS = "k8s.v1.cni.cncf.io/network-status"
-_ENDED = ("Succeeded", "Failed")
+ENDED = ("Succeeded", "Failed")
 
 
 def slim(pod: dict[str, Any]) -> dict[str, Any]:
@@ -39,7 +39,7 @@ def launcher(instance: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]) -> 
     for pod in pods:
         owners = pod["metadata"].get("ownerReferences") or []
         ours = any(owner.get("kind") == "VirtualMachineInstance" and owner.get("uid") == uid for owner in owners)
-        alive = at(pod, "status.phase") not in _ENDED
+        alive = at(pod, "status.phase") not in ENDED
         if uid and ours and alive and at(pod, "spec.nodeName") == node:
             return pod
     return None

@@ -130,7 +130,7 @@ CONTROLLERS = (
         "guest-sessions",
         "guest",
         "HostedClusters, NodePools, hosted namespaces",
-        "nothing: begins and ends what the next four follow",
+        "nothing: begins and ends what the next five follow",
     ),
     Entry(
         "node-certificates",
@@ -140,6 +140,12 @@ CONTROLLERS = (
         "approvals and denials inside guests",
     ),
     Entry("nodes", "guest", "inside guests: Nodes; Machines, NodePools", "labels and taints of Nodes inside guests"),
+    Entry(
+        "lost-nodes",
+        "guest",
+        "inside guests with storage: Nodes; VirtualMachineInstances and their pods",
+        "taint `out-of-service` and condition `Ready` of Nodes whose machine has ended",
+    ),
     Entry(
         "load-balancers",
         "kubevirt",

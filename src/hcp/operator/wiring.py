@@ -6,6 +6,7 @@ What each of them follows, writes and says is listed in docs/controllers.md.
 from __future__ import annotations
 
 from hcp.guest.keeper import Keeper
+from hcp.guest.lost_nodes import LostNodes
 from hcp.guest.node_certificates import NodeCertificates
 from hcp.guest.node_labels import NodeLabels
 from hcp.guest.sessions import GuestSessions
@@ -73,6 +74,8 @@ def for_nodes(ctx: OperatorContext, views: Views, releases: ReleaseSource) -> li
         guests.wire(),
         NodeCertificates(ctx, sessions, views).wire(),
         NodeLabels(ctx, sessions, views).wire(),
+        # Nodes whose machine has ended let go of their volumes.
+        LostNodes(ctx, sessions, views).wire(),
         # Where machines run: load balancers for Services of guests, and repair.
         LoadBalancers(ctx, sessions).wire(),
         repairs.wire(),

@@ -11,7 +11,7 @@ from hcp.api import conditions as c
 from hcp.api import names
 from hcp.controlplane import storage, storage_plan
 from hcp.controlplane.storage_plan import DEFAULT_CLASS, DEFAULT_SNAPSHOT_CLASS, GuestClass, InfraKnown
-from hcp.guest import manifests
+from hcp.guest import manifests, old_classes
 from hcp.guest import storage as inside
 from hcp.guest.objects import GuestParams
 from hcp.guest.storage import GuestStorage
@@ -178,6 +178,19 @@ def test_a_tenant_decides_which_class_is_the_default() -> None:
     live = {"metadata": {"name": "gold", "annotations": {DEFAULT_CLASS: "false", "other": "x"}}}
     assert inside.as_chosen(wanted, live)["metadata"]["annotations"] == {DEFAULT_CLASS: "false"}
     assert inside.as_chosen(wanted, None) == wanted
+
+
+def test_a_class_that_means_something_else_now_is_made_anew_and_others_are_left_alone() -> None:
+    def made(driver: dict[str, Any]) -> list[dict[str, Any]]:
+        return inside.classes(GuestStorage(storage_plan.plan(driver, "ns", KNOWN), ""))
+
+    before = made(spec())
+    assert old_classes.outdated(before, made(spec())) == []
+    name = "kubevirt-csi-infra-default"
+    assert old_classes.outdated(before, made(manual([("fast", name, "")]))) == [name, "kubevirt-csi-snapshot"]
+    assert old_classes.outdated(before[:1], made(manual([("plain", "tin", "")]))) == [name]
+    theirs = {"metadata": {"name": "x"}, "provisioner": "other.example.com"}
+    assert old_classes.outdated([theirs], []) == []
 
 
 def serving() -> dict[str, Any]:

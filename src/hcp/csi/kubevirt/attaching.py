@@ -19,7 +19,7 @@ from hcp.csi.kubevirt.infra import Infra
 from hcp.csi.kubevirt.volumes import bus_of
 from hcp.csi.kubevirt.waiting import Late
 from hcp.kube import errors as kube
-from hcp.kube.resources import DATAVOLUMES, VMIS
+from hcp.kube.resources import DATAVOLUMES, VIRTUALMACHINES, VMIS
 
 log = logging.getLogger(__name__)
 Object = dict[str, Any]
@@ -74,12 +74,12 @@ class Attaching:
         await self._write_down(volume, left)
 
     async def _unplug(self, machine: hotplug.Machine, handle: str, name: str) -> None:
+        if not machine.has(handle) or not _pluggable(machine, handle):
+            return  # or a disk of the machine itself, which is nothing of ours
         if machine.wants(handle):
-            if not _pluggable(machine, handle):
-                return  # a disk of the machine itself, which is nothing of ours
             await self._plug(name, "removevolume", hotplug.remove_options(handle))
-        if machine.has(handle):
-            await self._gone(handle, name)
+        await self._unwanted(handle, name)
+        await self._gone(handle, name)
 
     async def _plug(self, node: str, action: str, options: Object) -> None:
         try:
@@ -105,6 +105,17 @@ class Attaching:
         except Late as late:
             why = hotplug.Machine(None, late.last).trouble(handle)
             raise Unavailable(f"The volume {handle} is not in machine {node} yet", cause=why) from late
+
+    async def _unwanted(self, handle: str, node: str) -> None:
+        """An instance that is made while the specification still has the volume gets it: that has to be over first."""
+
+        def done(vm: Object | None) -> bool:
+            return not hotplug.Machine(vm, None).names(handle)
+
+        try:
+            await self._infra.until(VIRTUALMACHINES, node, done)
+        except Late as late:
+            raise Unavailable(f"The machine {node} has not given up volume {handle} yet") from late
 
     async def _gone(self, handle: str, node: str) -> None:
         def done(vmi: Object | None) -> bool:

@@ -38,9 +38,13 @@ class Machine:
 
     def wants(self, handle: str) -> bool:
         """Whether the volume is in the machine's specification, or asked to be put there."""
-        if any(_is(volume, handle) for volume in at(self.vm, "spec.template.spec.volumes") or ()):
+        if self.names(handle):
             return not self._asked(handle, "removeVolumeOptions")
         return self._asked(handle, "addVolumeOptions")
+
+    def names(self, handle: str) -> bool:
+        """Whether the specification has it, whatever was asked for since."""
+        return any(_is(volume, handle) for volume in at(self.vm, "spec.template.spec.volumes") or ())
 
     def _asked(self, handle: str, field: str) -> bool:
         """virt-api writes wishes into the status; virt-controller puts them into the specification a moment later."""
@@ -71,7 +75,7 @@ class Machine:
         return said or ("the machine is not running" if not self.running else "KubeVirt has not begun")
 
     def has(self, handle: str) -> bool:
-        return self.wants(handle) or self.holds(handle)
+        return self.names(handle) or self.wants(handle) or self.holds(handle)
 
 
 def _is(volume: Mapping[str, Any], handle: str) -> bool:

@@ -2,17 +2,61 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from hcp.api.names import LABEL_CSI_ROLE, LABEL_INFRA_ID, MARK_CSI_PUBLISHED, MARK_CSI_SIZE, MARK_CSI_SOURCE
+from hcp.api.names import (
+    LABEL_CSI_ROLE,
+    LABEL_INFRA_ID,
+    MARK_CSI_BACKING,
+    MARK_CSI_PUBLISHED,
+    MARK_CSI_SIZE,
+    MARK_CSI_SOURCE,
+)
 from hcp.api.paths import annotations_of, at, labels_of
 from hcp.csi.kubevirt.access import BLOCK, READ_WRITE_MANY, Wish
 from hcp.csi.kubevirt.settings import Settings
+from hcp.runtime.quantity import parse as quantity
 
 Object = dict[str, Any]
 VOLUME, SNAPSHOT = "volume", "snapshot"
 BLANK = "blank"
+# CDI's words for a DataVolume whose claim is there already, and for a claim that needs no more work.
+_ADOPTS, _READY_FOR = "cdi.kubevirt.io/allowClaimAdoption", "cdi.kubevirt.io/storage.populatedFor"
+
+
+@dataclass(frozen=True, slots=True)
+class Backing:
+    """A claim of the infra cluster: a file in it, or all of it, is the disk that a guest sees."""
+
+    storage_class: str
+    block: bool
+    access_modes: tuple[str, ...]
+    size: int
+
+    def text(self) -> str:
+        words = {"class": self.storage_class, "block": self.block, "access": self.access_modes, "size": self.size}
+        return json.dumps(words, sort_keys=True)
+
+
+def backing_of(claim: Mapping[str, Any]) -> Backing:
+    return Backing(
+        str(at(claim, "spec.storageClassName") or ""),
+        at(claim, "spec.volumeMode") == BLOCK,
+        tuple(at(claim, "spec.accessModes") or ()),
+        int(quantity(at(claim, "spec.resources.requests.storage")) or 0),
+    )
+
+
+def backing_then(snapshot: Mapping[str, Any]) -> Backing | None:
+    """How the claim was when the snapshot was made; it may be gone since."""
+    text = annotations_of(snapshot).get(MARK_CSI_BACKING)
+    if text is None:
+        return None
+    value = json.loads(text)
+    return Backing(value["class"], value["block"], tuple(value["access"]), value["size"])
 
 
 def marks(settings: Settings, role: str) -> dict[str, str]:
@@ -35,11 +79,19 @@ def ours(obj: Mapping[str, Any] | None, settings: Settings, role: str) -> bool:
 
 
 def data_volume(
-    settings: Settings, handle: str, wish: Wish, size: int, infra_class: str, source: Mapping[str, Any]
+    settings: Settings,
+    handle: str,
+    wish: Wish,
+    size: int,
+    infra_class: str,
+    source: Mapping[str, Any],
+    *,
+    room: int = 0,
+    adopts: bool = False,
 ) -> Object:
     """An empty, cloned or restored volume. Kind and access are left to CDI, which knows the class, unless several
-    machines shall share it."""
-    storage: Object = {"resources": {"requests": {"storage": str(size)}}}
+    machines shall share it. `room` is what CDI wants to have for a copy; one that adopts its claim copies nothing."""
+    storage: Object = {"resources": {"requests": {"storage": str(max(size, room))}}}
     if infra_class:
         storage["storageClassName"] = infra_class
     if wish.shared:
@@ -57,9 +109,36 @@ def data_volume(
                 "cdi.kubevirt.io/storage.bind.immediate.requested": "true",
                 MARK_CSI_SIZE: str(size),
                 MARK_CSI_SOURCE: source_name(source),
+                **({_ADOPTS: "true"} if adopts else {}),
             },
         },
-        "spec": {"source": dict(source), "storage": storage},
+        "spec": {"source": {BLANK: {}} if adopts else dict(source), "storage": storage},
+    }
+
+
+def claim(settings: Settings, handle: str, backing: Backing, source: Mapping[str, Any]) -> Object:
+    """The claim of a volume, for storage that can do what is asked without anybody's help."""
+    spec: Object = {
+        "storageClassName": backing.storage_class,
+        "accessModes": list(backing.access_modes),
+        "volumeMode": BLOCK if backing.block else "Filesystem",
+        "resources": {"requests": {"storage": str(backing.size)}},
+    }
+    if "snapshot" in source:
+        group = "snapshot.storage.k8s.io"
+        spec["dataSource"] = {"apiGroup": group, "kind": "VolumeSnapshot", "name": source["snapshot"]["name"]}
+    elif "pvc" in source:
+        spec["dataSource"] = {"kind": "PersistentVolumeClaim", "name": source["pvc"]["name"]}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": handle,
+            "namespace": settings.namespace,
+            "labels": marks(settings, VOLUME),
+            "annotations": {_READY_FOR: handle},
+        },
+        "spec": spec,
     }
 
 
@@ -72,7 +151,9 @@ def source_name(source: Mapping[str, Any]) -> str:
     return BLANK
 
 
-def volume_snapshot(settings: Settings, handle: str, volume: str, size: int, snapshot_class: str) -> Object:
+def volume_snapshot(
+    settings: Settings, handle: str, volume: str, size: int, snapshot_class: str, backing: Backing
+) -> Object:
     spec: Object = {"source": {"persistentVolumeClaimName": volume}}
     if snapshot_class:
         spec["volumeSnapshotClassName"] = snapshot_class
@@ -83,7 +164,7 @@ def volume_snapshot(settings: Settings, handle: str, volume: str, size: int, sna
             "name": handle,
             "namespace": settings.namespace,
             "labels": marks(settings, SNAPSHOT),
-            "annotations": {MARK_CSI_SIZE: str(size)},
+            "annotations": {MARK_CSI_SIZE: str(size), MARK_CSI_BACKING: backing.text()},
         },
         "spec": spec,
     }

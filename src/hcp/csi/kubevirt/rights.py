@@ -34,3 +34,5 @@ SNAPSHOTS = (
     ),
 )
 ALL = (*VOLUMES, *SNAPSHOTS)
+# Where classes can be looked at: empty block volumes, copies and restored snapshots without a pod of CDI.
+CLAIMS = (Right("", ("persistentvolumeclaims",), ("create", "delete"), "the guest's volumes, made at once"),)

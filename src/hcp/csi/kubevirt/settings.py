@@ -23,6 +23,12 @@ class InfraClass:
     group: str = ""
     # Whether several machines can have one of its block volumes at the same time; None where nobody may look.
     shared_block: bool | None = None
+    # Claims may be made by us, without asking CDI: it is known, and binds at once.
+    direct: bool = False
+    # How its block volumes may be accessed; nothing where it has none.
+    block: tuple[str, ...] = ()
+    # Its driver copies volumes by itself.
+    clones: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +80,22 @@ def parse(text: str) -> Settings:
 
 
 def _class(one: InfraClass) -> dict[str, Any]:
-    return {"name": one.name, "group": one.group, "sharedBlock": one.shared_block}
+    return {
+        "name": one.name,
+        "group": one.group,
+        "sharedBlock": one.shared_block,
+        "direct": one.direct,
+        "block": list(one.block),
+        "clones": one.clones,
+    }
 
 
 def _read_class(value: Mapping[str, Any]) -> InfraClass:
-    return InfraClass(value["name"], value.get("group", ""), value.get("sharedBlock"))
+    return InfraClass(
+        value["name"],
+        value.get("group", ""),
+        value.get("sharedBlock"),
+        bool(value.get("direct")),
+        tuple(value.get("block") or ()),
+        bool(value.get("clones")),
+    )

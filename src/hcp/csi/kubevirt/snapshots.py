@@ -47,8 +47,10 @@ class Snapshots:
         if live is None:
             raise NotFound(f"There is no volume {volume}")
         handle = handles.handle_for(name, "snap")
-        infra_class = await self._class(volume, parameters)
-        wanted = objects.volume_snapshot(self._settings, handle, volume, objects.size_of(live), infra_class)
+        backing = objects.backing_of(await self._infra.client.get(PVCS, volume, self._infra.namespace))
+        infra_class = self._class(backing.storage_class, parameters)
+        size = objects.size_of(live)
+        wanted = objects.volume_snapshot(self._settings, handle, volume, size, infra_class, backing)
         found = await self._infra.client.get_or_none(VOLUMESNAPSHOTS, handle, self._infra.namespace)
         if found is None:
             try:
@@ -63,7 +65,7 @@ class Snapshots:
             raise AlreadyExists(f"There is a snapshot {handle} already, of something else")
         return await self._cut(handle)
 
-    async def _class(self, volume: str, parameters: Mapping[str, str]) -> str:
+    def _class(self, storage: str, parameters: Mapping[str, str]) -> str:
         """The infra class to use; storage and snapshot classes fit only within one group."""
         if strange := sorted(set(parameters) - {SNAPSHOT_CLASS_PARAMETER}):
             raise InvalidArgument(
@@ -73,8 +75,6 @@ class Snapshots:
         wanted = parameters.get(SNAPSHOT_CLASS_PARAMETER, "")
         if not wanted and self._settings.default is not None:
             return ""
-        claim = await self._infra.client.get(PVCS, volume, self._infra.namespace)
-        storage = str(at(claim, "spec.storageClassName") or "")
         group = self._settings.classes[storage].group if storage in self._settings.classes else None
         fitting = sorted(one.name for one in self._settings.snapshot_classes.values() if one.group == group)
         known = self._settings.snapshot_classes.get(wanted)

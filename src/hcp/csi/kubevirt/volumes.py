@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hcp.api.names import MARK_CSI_SIZE, MARK_CSI_SOURCE
@@ -44,6 +44,15 @@ class Volume:
     bus: str
 
 
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A source in CDI's words, how many bytes a guest sees of it, and the claim they lie in."""
+
+    source: Mapping[str, Any]
+    size: int = 0
+    backing: objects.Backing | None = None
+
+
 class Volumes:
     def __init__(self, infra: Infra) -> None:
         self._infra = infra
@@ -63,12 +72,28 @@ class Volumes:
             raise InvalidArgument("The volume has no name")
         infra_class, bus = self.class_of(parameters), bus_of(parameters)
         wish = access.check(wishes, infra_class)
-        begins_with, least = await self._source(source)
-        size = access.size(max(required, least), limit)
+        origin = await self._origin(source)
+        size = access.size(max(required, origin.size), limit)
         handle = handles.handle_for(name, "vol")
-        wanted = objects.data_volume(self._settings, handle, wish, size, infra_class.name, begins_with)
+        # The class that is the infra cluster's default may be left unsaid, but not in a claim of ours.
+        default = self._settings.default
+        known = infra_class if infra_class.name or default is None else default
+        claimed = direct(known, wish, size, origin)
+        wanted = objects.data_volume(
+            self._settings,
+            handle,
+            wish,
+            size,
+            infra_class.name,
+            origin.source,
+            # CDI compares claims, and not the disks in them.
+            room=origin.backing.size if origin.backing is not None else 0,
+            adopts=claimed is not None,
+        )
         live = await self._infra.client.get_or_none(DATAVOLUMES, handle, self._infra.namespace)
         if live is None:
+            if claimed is not None:
+                await self._claim(handle, claimed, origin)
             try:
                 live = await self._infra.create(wanted)
             except kube.AlreadyExists as error:
@@ -89,7 +114,7 @@ class Volumes:
         wanted = parameters.get(names.CLASS_PARAMETER, "")
         found = self._settings.classes.get(wanted) if wanted else self._settings.default
         if found is not None:
-            return found if wanted else InfraClass("", found.group, found.shared_block)
+            return found if wanted else replace(found, name="")
         mapped = ", ".join(sorted(self._settings.classes)) or "none"
         if wanted:
             raise InvalidArgument(
@@ -101,22 +126,34 @@ class Volumes:
             hint=f"Set the parameter {names.CLASS_PARAMETER}.",
         )
 
-    async def _source(self, source: Source) -> tuple[Object, int]:
-        """What CDI begins with, and how large the volume has to be at least."""
+    async def _origin(self, source: Source) -> Origin:
         if source.snapshot:
             found = await self._infra.snapshot(source.snapshot)
             if found is None:
                 raise NotFound(f"There is no snapshot {source.snapshot}")
-            kind = "snapshot"
+            kind, backing = "snapshot", objects.backing_then(found)
         elif source.volume:
             found = await self._infra.volume(source.volume)
             if found is None:
                 raise NotFound(f"There is no volume {source.volume}")
-            kind = "pvc"
+            kind, backing = "pvc", objects.backing_of(await self._bound(source.volume))
         else:
-            return {objects.BLANK: {}}, 0
+            return Origin({objects.BLANK: {}})
         name = found["metadata"]["name"]
-        return {kind: {"namespace": self._infra.namespace, "name": name}}, objects.size_of(found)
+        return Origin({kind: {"namespace": self._infra.namespace, "name": name}}, objects.size_of(found), backing)
+
+    async def _claim(self, handle: str, backing: objects.Backing, origin: Origin) -> None:
+        """Made before its DataVolume, which takes it over; asking again finds it."""
+        found = await self._infra.client.get_or_none(PVCS, handle, self._infra.namespace)
+        if found is None:
+            try:
+                await self._infra.create(objects.claim(self._settings, handle, backing, origin.source))
+            except kube.AlreadyExists as error:
+                raise Aborted(f"The volume {handle} is being made", hint="Ask again.") from error
+        elif found["metadata"].get("deletionTimestamp"):
+            raise Aborted(f"A volume {handle} is being removed", hint="Ask again.")
+        elif not objects.ours(found, self._settings, objects.VOLUME):
+            raise AlreadyExists(f"The name {handle} is taken in the infra cluster")
 
     async def _ready(self, handle: str) -> None:
         def done(volume: Object | None) -> bool:
@@ -140,6 +177,7 @@ class Volumes:
         """What is not there, or not ours, is as good as gone."""
         live = await self._infra.volume(handle)
         if live is None:
+            await self._forget(handle)
             return
         holders = sorted(name for name, one in (await self._infra.machines()).items() if one.has(handle))
         if holders:
@@ -147,6 +185,15 @@ class Volumes:
         await self._infra.client.delete(
             DATAVOLUMES, handle, self._infra.namespace, uid=live["metadata"]["uid"], missing_ok=True
         )
+
+    async def _forget(self, handle: str) -> None:
+        """The claim of a volume whose DataVolume never came to be."""
+        if not handles.valid(handle):
+            return
+        found = await self._infra.client.get_or_none(PVCS, handle, self._infra.namespace)
+        if found is not None and objects.ours(found, self._settings, objects.VOLUME):
+            uid = found["metadata"]["uid"]
+            await self._infra.client.delete(PVCS, handle, self._infra.namespace, uid=uid, missing_ok=True)
 
     async def expand(self, handle: str, required: int, limit: int) -> int:
         """Grows the infra claim; KubeVirt grows the disk of a running machine after it."""
@@ -210,6 +257,25 @@ class Volumes:
             told = [str(one.get("message") or one.get("type")) for one in at(late.last, "status.conditions") or ()]
             why = "; ".join(told) or "its storage driver has not begun"
             raise Unavailable(f"The infra cluster has not made the volume {handle} larger yet", cause=why) from late
+
+
+def direct(infra_class: InfraClass, wish: access.Wish, size: int, origin: Origin) -> objects.Backing | None:
+    """The claim that gives the volume by itself; None where CDI has to make it.
+
+    An empty block volume is one already, and a class that knows how to copy does it in no time; CDI takes a pod for
+    the one, and for the other more room than there was before.
+    """
+    if not infra_class.direct:
+        return None
+    before = origin.backing
+    if before is None:
+        plain = objects.BLANK in origin.source and infra_class.block
+        return objects.Backing(infra_class.name, True, infra_class.block, size) if plain else None
+    copies = "snapshot" in origin.source or infra_class.clones
+    shares = before.block and access.READ_WRITE_MANY in before.access_modes
+    if before.storage_class != infra_class.name or not copies or (wish.shared and not shares):
+        return None
+    return replace(before, size=max(before.size, access.grown(before.size, origin.size, size)))
 
 
 def bus_of(values: Mapping[str, str]) -> str:

@@ -1,0 +1,105 @@
+"""Whether the machine of a node is proven gone, and what is said on the Node about it. Pure.
+
+A node that is merely not heard may still write to its volumes. One whose machine has ended cannot: then Kubernetes is
+told by its own taint, and gives pods and volumes to other nodes at once instead of waiting for this one.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hcp.api.names import MARK_OUT_OF_SERVICE
+from hcp.api.paths import annotations_of, at
+from hcp.kubevirt.launchers import ENDED
+from hcp.runtime.conditions import condition_of, is_true
+
+Object = dict[str, Any]
+TAINT = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
+REASON = "MachineGone"
+
+
+def gone(node: Mapping[str, Any], instance: Mapping[str, Any] | None, pods: Iterable[Mapping[str, Any]] | None) -> bool:
+    """Nothing runs any more of what the node was when it last reported. `pods` is None where nobody may look."""
+    heard = _heard(node)
+    if pods is None or heard is None:
+        return False
+    uid = at(instance, "metadata.uid")
+    if any(_runs(pod, node["metadata"]["name"], except_for=uid) for pod in pods):
+        return False
+    if instance is None or at(instance, "status.phase") in ENDED:
+        return True
+    return _time(instance["metadata"].get("creationTimestamp")) > heard
+
+
+def back(node: Mapping[str, Any], instance: Mapping[str, Any] | None) -> bool:
+    """The node is one again: it reports from the instance that runs now."""
+    heard = _heard(node)
+    if instance is None or heard is None or at(instance, "status.phase") != "Running":
+        return False
+    since = _time(instance["metadata"].get("creationTimestamp"))
+    return heard >= since and is_true(at(node, "status.conditions"), "Ready")
+
+
+def marked(node: Mapping[str, Any]) -> bool:
+    """Whether we have said so, and not a person."""
+    return MARK_OUT_OF_SERVICE in annotations_of(node)
+
+
+def told(node: Mapping[str, Any]) -> bool:
+    """Whether everything is said that has to be."""
+    tainted = any(one.get("key") == TAINT["key"] for one in at(node, "spec.taints") or ())
+    return tainted and not is_true(at(node, "status.conditions"), "Ready")
+
+
+def taint(node: Mapping[str, Any], now: dt.datetime) -> Object | None:
+    """The patch that says it; the version is named, since taints are one list. None where it is said already."""
+    present = at(node, "spec.taints") or []
+    if any(one.get("key") == TAINT["key"] for one in present):
+        return None
+    stamp = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    metadata = {"resourceVersion": node["metadata"]["resourceVersion"], "annotations": {MARK_OUT_OF_SERVICE: stamp}}
+    return {"metadata": metadata, "spec": {"taints": [*present, {**TAINT, "timeAdded": stamp}]}}
+
+
+def untaint(node: Mapping[str, Any]) -> Object:
+    kept = [one for one in at(node, "spec.taints") or () if one.get("key") != TAINT["key"]]
+    metadata = {"resourceVersion": node["metadata"]["resourceVersion"], "annotations": {MARK_OUT_OF_SERVICE: None}}
+    return {"metadata": metadata, "spec": {"taints": kept or None}}
+
+
+def unready(node: Mapping[str, Any], now: dt.datetime) -> Object | None:
+    """The patch of its status: nobody waits for the next report of a machine that is gone."""
+    if not is_true(at(node, "status.conditions"), "Ready"):
+        return None
+    said = {
+        "status": "Unknown",
+        "reason": REASON,
+        "message": "The virtual machine of this node has ended",
+        "lastTransitionTime": now.strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    conditions = [{**one, **said} if one.get("type") == "Ready" else one for one in at(node, "status.conditions")]
+    return {
+        "metadata": {"resourceVersion": node["metadata"]["resourceVersion"]},
+        "status": {"conditions": conditions},
+    }
+
+
+def _heard(node: Mapping[str, Any]) -> dt.datetime | None:
+    """When the kubelet reported last; others who write this condition leave the time alone."""
+    stamp = (condition_of(node, "Ready") or {}).get("lastHeartbeatTime")
+    return _time(stamp) if stamp else None
+
+
+def _runs(pod: Mapping[str, Any], machine: str, *, except_for: str | None) -> bool:
+    """Whether it is a living pod of this machine, of another instance than the given one."""
+    if at(pod, "status.phase") in ENDED:
+        return False
+    owners = pod["metadata"].get("ownerReferences") or ()
+    ours = [one for one in owners if one.get("kind") == "VirtualMachineInstance" and one.get("name") == machine]
+    return any(one.get("uid") != except_for for one in ours)
+
+
+def _time(stamp: Any) -> dt.datetime:
+    return dt.datetime.fromisoformat(str(stamp))
