@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -129,3 +130,45 @@ async def test_load_balancers_follow_services_and_machines(client: Client, home:
         return guest is None and not await client.list(r.SERVICES, hosted)
 
     assert await eventually(gone)
+
+
+async def test_a_node_whose_machine_has_ended_is_out_of_service_until_it_is_back(client: Client, home: str) -> None:
+    name, hosted = f"vm-{home}", f"{home}-demo"
+    conditions = (await client.get(r.HOSTEDCLUSTERS, "demo", home))["status"]["conditions"]
+    storage = {**conditions[0], "type": "StorageAvailable"}
+    body: Object = {"status": {"conditions": [*conditions, storage]}}
+    await client.patch(r.HOSTEDCLUSTERS, "demo", home, body, subresource="status")
+    await client.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+
+    async def report() -> None:
+        now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": now, "lastTransitionTime": now}
+        await client.patch(r.NODES, name, None, {"status": {"conditions": [ready]}}, subresource="status")
+
+    async def seen() -> tuple[bool, str]:
+        node = await client.get(r.NODES, name)
+        taints = [taint["key"] for taint in node["spec"].get("taints") or ()]
+        return "node.kubernetes.io/out-of-service" in taints, node["status"]["conditions"][0]["status"]
+
+    async def is_now(*wanted: object) -> bool:
+        return await seen() == wanted
+
+    await report()
+    vm = await client.get(r.VMIS, name, hosted)
+    await client.delete(r.VMIS, name, hosted)
+    await eventually(lambda: _known(client, name), "the node is followed")
+    assert await seen() == (False, "True"), "its pod still runs"
+    await client.delete(r.PODS, f"virt-launcher-{name}", hosted, grace=0)
+    assert await eventually(lambda: is_now(True, "Unknown"), "nothing of it runs any more")
+    await asyncio.sleep(1.1)  # times have whole seconds
+    again = instance(home, "10.9.0.5")
+    assert again["metadata"]["name"] == vm["metadata"]["name"]
+    await client.create(again)
+    await asyncio.sleep(1.1)
+    assert await seen() == (True, "Unknown"), "it has not reported yet"
+    await report()
+    assert await eventually(lambda: is_now(False, "True"), "it is back")
+
+
+async def _known(client: Client, name: str) -> bool:
+    return "node-role.kubernetes.io/worker" in (await client.get(r.NODES, name))["metadata"].get("labels", {})
