@@ -7,14 +7,20 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.e2e.csi_bridge import bridged
 from tests.support.e2e.hosted_tools import SMALL_VM, Guest
 from tests.support.e2e.local_tools import Cluster, hcp
 from tests.support.eventually import eventually_sync
+
+from hcp import payload
 
 NAME, CLUSTER = "volumes", "disks"
 HOSTED = f"clusters-{CLUSTER}"
@@ -283,6 +289,71 @@ def _snapshot_classes(guest: Guest) -> str:
         return guest.kubectl("get", "volumesnapshotclass", "-o", "name") or "NoStorage"
     except AssertionError:
         return "NoStorage"
+
+
+@pytest.mark.parametrize("kind", ["mount", "block"])
+def test_the_driver_passes_the_sanity_tests_of_the_kubernetes_project(
+    management: Cluster, guest: Guest, tmp_path: Path, kind: str
+) -> None:
+    """The controller beside the control plane and the node side in a machine, each by its own socket."""
+    program = payload.ensure(["csi-sanity"])["csi-sanity"] / "bin" / "csi-sanity"
+    node = sorted(guest.ready_nodes())[0]
+    [driver] = [
+        one["metadata"]["name"]
+        for one in guest.get("pods", "-n", "kube-system", "-l", "k8s-app=kubevirt-csi-node")["items"]
+        if one["spec"]["nodeName"] == node
+    ]
+    [controller] = [
+        one["metadata"]["name"]
+        for one in management.get("pods", "-n", HOSTED, "-l", "app=kubevirt-csi-controller")["items"]
+        if not one["metadata"].get("deletionTimestamp")
+    ]
+    binary = str(management.kubectl_binary)
+    inside = [binary, f"--kubeconfig={guest.kubeconfig}", "-n", "kube-system"]
+    outside = [binary, f"--kubeconfig={management.kubeconfig}", "-n", HOSTED]
+    on_node = f"{' '.join(inside)} exec {driver} --"
+    scripts = {
+        "createmountpathcmd": f'{on_node} mkdir -p "$1" && echo "$1"',
+        "createstagingpathcmd": f'{on_node} mkdir -p "$1" && echo "$1"',
+        "removemountpathcmd": f'{on_node} rm -rf "$1"',
+        "removestagingpathcmd": f'{on_node} rm -rf "$1"',
+        "checkpathcmd": f"""{on_node} sh -c 'if [ -f "$0" ]; then echo file; elif [ -d "$0" ]; then echo directory; """
+        '''elif [ -e "$0" ]; then echo other; else echo not_found; fi' "$1"''',
+    }
+    flags = {}
+    for name, line in scripts.items():
+        path = tmp_path / name
+        path.write_text(f"#!/bin/sh\n{line}\n")
+        path.chmod(0o755)
+        flags[f"csi.{name}"] = str(path)
+    folder = "/var/lib/kubelet/plugins/csi.kubevirt.io"
+    with (
+        bridged(inside, driver, "csi-driver", f"{folder}/csi.sock") as node_side,
+        bridged(outside, controller, "csi-driver", "/csi/csi.sock") as controller_side,
+    ):
+        flags |= {
+            "csi.endpoint": node_side,
+            "csi.controllerendpoint": controller_side,
+            "csi.mountdir": f"{folder}/sanity-{kind}/mount",
+            "csi.stagingdir": f"{folder}/sanity-{kind}/staging",
+            "csi.testvolumesize": str(64 << 20),
+            "csi.testvolumeexpandsize": str(128 << 20),
+            "csi.testvolumeaccesstype": kind,
+            # Each is a way through the tunnel into an emulated machine.
+            **{f"csi.{step}pathcmdtimeout": "60s" for step in ("create", "remove", "check")},
+        }
+        done = subprocess.run(
+            [program, *(f"--{key}={value}" for key, value in flags.items()), "--ginkgo.no-color", "--ginkgo.v"],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=3600,
+        )
+    (Path(os.environ.get("SANITY_LOG") or tmp_path / "sanity.log")).write_text(done.stdout + done.stderr)
+    told = re.search(r"Ran (\d+) of (\d+) Specs", done.stdout)
+    assert done.returncode == 0, done.stdout[-20000:] + done.stderr[-5000:]
+    assert told and int(told.group(1)) > 50
+    print(told.group(0))
 
 
 def test_what_is_deleted_inside_leaves_nothing_outside(management: Cluster, guest: Guest) -> None:

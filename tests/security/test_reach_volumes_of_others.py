@@ -25,7 +25,8 @@ from hcp.controlplane.storage import account
 from hcp.csi import rpc
 from hcp.csi.kubevirt import objects, rights
 from hcp.csi.kubevirt.access import Wish
-from hcp.csi.kubevirt.volumes import Source, Volumes
+from hcp.csi.kubevirt.origins import Source
+from hcp.csi.kubevirt.volumes import Volumes
 from hcp.csi.wire import csi_pb2 as csi
 from hcp.install import storage as install
 from hcp.kube import Client, load_config

@@ -11,10 +11,12 @@ from hcp.csi.errors import Aborted, InvalidArgument, NotFound
 from hcp.csi.exclusive import Exclusive
 from hcp.csi.kubevirt import access, handles, objects
 from hcp.csi.kubevirt.attaching import Attaching
+from hcp.csi.kubevirt.growing import Growing
 from hcp.csi.kubevirt.infra import Infra
+from hcp.csi.kubevirt.origins import Source
 from hcp.csi.kubevirt.settings import BUS_PARAMETER
 from hcp.csi.kubevirt.snapshots import Snapshot, Snapshots
-from hcp.csi.kubevirt.volumes import Source, Volumes
+from hcp.csi.kubevirt.volumes import Volumes
 from hcp.csi.wire import csi_pb2 as csi
 
 _Rpc = csi.ControllerServiceCapability.RPC
@@ -52,7 +54,7 @@ class ControllerService:
 
     def __init__(self, infra: Infra, attaching: Attaching, busy: Exclusive) -> None:
         self._infra = infra
-        self._volumes = Volumes(infra)
+        self._volumes, self._growing = Volumes(infra), Growing(infra)
         self._snapshots = Snapshots(infra)
         self._attaching = attaching
         self._busy = busy
@@ -86,7 +88,7 @@ class ControllerService:
         required, limit = _range(request.capacity_range)
         if not required and not limit:
             raise InvalidArgument("The request says no size")
-        size = await self._busy.run(handle, self._volumes.expand(handle, required, limit))
+        size = await self._busy.run(handle, self._growing.expand(handle, required, limit))
         is_block = request.HasField("volume_capability") and request.volume_capability.HasField("block")
         return csi.ControllerExpandVolumeResponse(capacity_bytes=size, node_expansion_required=not is_block)
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hcp.api.names import MARK_CSI_SIZE, MARK_CSI_SOURCE
+from hcp.api.names import MARK_CSI_SOURCE
 from hcp.api.paths import annotations_of, at
 from hcp.csi.errors import (
     Aborted,
@@ -19,22 +19,15 @@ from hcp.csi.errors import (
 )
 from hcp.csi.kubevirt import access, handles, objects
 from hcp.csi.kubevirt import settings as names
+from hcp.csi.kubevirt.growing import bound
 from hcp.csi.kubevirt.infra import Infra
+from hcp.csi.kubevirt.origins import Origin, Source, direct
 from hcp.csi.kubevirt.settings import InfraClass
 from hcp.csi.kubevirt.waiting import Late
 from hcp.kube import errors as kube
 from hcp.kube.resources import DATAVOLUMES, PVCS
-from hcp.runtime.quantity import parse as quantity
 
 Object = dict[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """What a new volume begins with: nothing, a snapshot or another volume, by its handle."""
-
-    snapshot: str = ""
-    volume: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +35,6 @@ class Volume:
     handle: str
     size: int
     bus: str
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """A source in CDI's words, how many bytes a guest sees of it, and the claim they lie in."""
-
-    source: Mapping[str, Any]
-    size: int = 0
-    backing: objects.Backing | None = None
 
 
 class Volumes:
@@ -136,7 +120,7 @@ class Volumes:
             found = await self._infra.volume(source.volume)
             if found is None:
                 raise NotFound(f"There is no volume {source.volume}")
-            kind, backing = "pvc", objects.backing_of(await self._bound(source.volume))
+            kind, backing = "pvc", objects.backing_of(await bound(self._infra, source.volume))
         else:
             return Origin({objects.BLANK: {}})
         name = found["metadata"]["name"]
@@ -194,88 +178,6 @@ class Volumes:
         if found is not None and objects.ours(found, self._settings, objects.VOLUME):
             uid = found["metadata"]["uid"]
             await self._infra.client.delete(PVCS, handle, self._infra.namespace, uid=uid, missing_ok=True)
-
-    async def expand(self, handle: str, required: int, limit: int) -> int:
-        """Grows the infra claim; KubeVirt grows the disk of a running machine after it."""
-        live = await self._infra.volume(handle)
-        if live is None:
-            raise NotFound(f"There is no volume {handle}")
-        before, wanted = objects.size_of(live), access.size(required, limit)
-        if wanted <= before:
-            return before
-        claim = await self._bound(handle)
-        asked = int(quantity(at(claim, "spec.resources.requests.storage")) or 0)
-        target = access.grown(asked, before, wanted)
-        if asked < target:
-            await self._grow(claim, target)
-        await self._grown(handle, target)
-        body = {
-            "metadata": {
-                "annotations": {MARK_CSI_SIZE: str(wanted)},
-                "resourceVersion": live["metadata"]["resourceVersion"],
-            }
-        }
-        await self._infra.client.patch(DATAVOLUMES, handle, self._infra.namespace, body)
-        return wanted
-
-    async def _bound(self, handle: str) -> Object:
-        """Its claim; only bound ones may grow."""
-        try:
-            claim = await self._infra.until(PVCS, handle, lambda claim: at(claim, "status.phase") == "Bound")
-        except Late as late:
-            raise Unavailable(f"The infra cluster has not bound the claim {handle} yet") from late
-        return claim or {}
-
-    async def _grow(self, claim: Object, target: int) -> None:
-        body = {"spec": {"resources": {"requests": {"storage": str(target)}}}}
-        try:
-            await self._infra.client.patch(PVCS, claim["metadata"]["name"], self._infra.namespace, body)
-        except (kube.Forbidden, kube.Invalid) as error:
-            if "exceeded quota" in str(error.cause):
-                raise ResourceExhausted("The hosted cluster may have no larger volumes", cause=error.cause) from error
-            if "resize" not in str(error.cause):
-                raise
-            raise InvalidArgument(
-                f"The infra class {at(claim, 'spec.storageClassName')} cannot make volumes larger",
-                cause=error.cause,
-                hint="Make a new claim and copy the data, or ask the owner of the infra cluster.",
-            ) from error
-
-    async def _grown(self, handle: str, target: int) -> None:
-        def done(claim: Object | None) -> bool:
-            capacity = int(quantity(at(claim, "status.capacity.storage")) or 0)
-            pending = any(
-                one.get("type") == "FileSystemResizePending" and one.get("status") == "True"
-                for one in at(claim, "status.conditions") or ()
-            )
-            # The rest is done where it is mounted next.
-            return capacity >= target or pending
-
-        try:
-            await self._infra.until(PVCS, handle, done)
-        except Late as late:
-            told = [str(one.get("message") or one.get("type")) for one in at(late.last, "status.conditions") or ()]
-            why = "; ".join(told) or "its storage driver has not begun"
-            raise Unavailable(f"The infra cluster has not made the volume {handle} larger yet", cause=why) from late
-
-
-def direct(infra_class: InfraClass, wish: access.Wish, size: int, origin: Origin) -> objects.Backing | None:
-    """The claim that gives the volume by itself; None where CDI has to make it.
-
-    An empty block volume is one already, and a class that knows how to copy does it in no time; CDI takes a pod for
-    the one, and for the other more room than there was before.
-    """
-    if not infra_class.direct:
-        return None
-    before = origin.backing
-    if before is None:
-        plain = objects.BLANK in origin.source and infra_class.block
-        return objects.Backing(infra_class.name, True, infra_class.block, size) if plain else None
-    copies = "snapshot" in origin.source or infra_class.clones
-    shares = before.block and access.READ_WRITE_MANY in before.access_modes
-    if before.storage_class != infra_class.name or not copies or (wish.shared and not shares):
-        return None
-    return replace(before, size=max(before.size, access.grown(before.size, origin.size, size)))
 
 
 def bus_of(values: Mapping[str, str]) -> str:

@@ -7,8 +7,8 @@ from typing import Any
 
 from hcp.csi.kubevirt.access import Wish
 from hcp.csi.kubevirt.objects import Backing
+from hcp.csi.kubevirt.origins import Origin, direct
 from hcp.csi.kubevirt.settings import InfraClass
-from hcp.csi.kubevirt.volumes import Origin, direct
 
 MI = 2**20
 CLASS = InfraClass("fast", "", True, direct=True, block=("ReadWriteMany",), clones=True)
