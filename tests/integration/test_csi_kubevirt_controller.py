@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +23,7 @@ from hcp.csi.kubevirt.settings import InfraClass
 from hcp.csi.wire import csi_pb2 as csi
 from hcp.kube import Client, load_config
 from hcp.kube import resources as k
+from hcp.kube.follow import follow
 
 MI = 2**20
 _Mode = csi.VolumeCapability.AccessMode
@@ -273,15 +276,18 @@ async def test_copies_are_claims_of_the_infra_cluster_where_its_class_can(admin:
         assert other["spec"]["source"] == {"snapshot": {"namespace": s.NS, "name": "snapshot-20"}}
         assert at(other, "spec.storage.resources.requests.storage") == str(100 * MI)
 
-        # A claim whose DataVolume never came to be goes with the volume.
+        # A claim whose DataVolume never came to be gets one, and goes with it.
         await admin.delete(k.DATAVOLUMES, "pvc-22", s.NS)
-        await ask(csi.DeleteVolumeRequest(volume_id="pvc-22"))
-
-        async def gone() -> bool:
-            claim = await admin.get_or_none(k.PVCS, "pvc-22", s.NS)
-            return claim is None or bool(claim["metadata"].get("deletionTimestamp"))
-
-        await eventually(gone, "the claim is gone")
+        made_again: list[str] = []
+        async with contextlib.aclosing(follow(admin, k.DATAVOLUMES, "pvc-22", s.NS)) as changes:
+            asked = asyncio.create_task(ask(csi.DeleteVolumeRequest(volume_id="pvc-22")))
+            async for one in changes:
+                if one is not None:
+                    made_again.append(one["metadata"]["annotations"]["cdi.kubevirt.io/allowClaimAdoption"])
+                elif made_again:
+                    break
+            await asked
+        assert set(made_again) == {"true"}
 
 
 async def test_what_the_infra_cluster_refuses_is_told_and_leaves_nothing(

@@ -34,5 +34,6 @@ SNAPSHOTS = (
     ),
 )
 ALL = (*VOLUMES, *SNAPSHOTS)
-# Where classes can be looked at: empty block volumes, copies and restored snapshots without a pod of CDI.
-CLAIMS = (Right("", ("persistentvolumeclaims",), ("create", "delete"), "the guest's volumes, made at once"),)
+# Where classes can be looked at: empty block volumes, copies and restored snapshots without a pod of CDI. None may be
+# deleted: claims go with their DataVolumes, and those of etcd and of machines lie beside them.
+CLAIMS = (Right("", ("persistentvolumeclaims",), ("create",), "the guest's volumes, made at once"),)

@@ -171,13 +171,18 @@ class Volumes:
         )
 
     async def _forget(self, handle: str) -> None:
-        """The claim of a volume whose DataVolume never came to be."""
+        """The claim of a volume whose DataVolume never came to be: with one, it goes as all others do."""
         if not handles.valid(handle):
             return
         found = await self._infra.client.get_or_none(PVCS, handle, self._infra.namespace)
-        if found is not None and objects.ours(found, self._settings, objects.VOLUME):
-            uid = found["metadata"]["uid"]
-            await self._infra.client.delete(PVCS, handle, self._infra.namespace, uid=uid, missing_ok=True)
+        if found is None or not objects.ours(found, self._settings, objects.VOLUME):
+            return
+        if not found["metadata"].get("ownerReferences"):
+            size, source = objects.backing_of(found).size, Origin({objects.BLANK: {}}).source
+            owner = objects.data_volume(self._settings, handle, access.Wish(), size, "", source, adopts=True)
+            await self._infra.create(owner)
+            await self._ready(handle)
+            await self._infra.client.delete(DATAVOLUMES, handle, self._infra.namespace, missing_ok=True)
 
 
 def bus_of(values: Mapping[str, str]) -> str:
