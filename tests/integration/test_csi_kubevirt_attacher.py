@@ -13,7 +13,8 @@ from tests.support.eventually import eventually
 from hcp.api.paths import at
 from hcp.csi.kubevirt.access import Wish
 from hcp.csi.kubevirt.attacher import FINALIZER
-from hcp.csi.kubevirt.volumes import Source, Volumes
+from hcp.csi.kubevirt.origins import Source
+from hcp.csi.kubevirt.volumes import Volumes
 from hcp.kube import Client, load_config
 from hcp.kube import resources as k
 
