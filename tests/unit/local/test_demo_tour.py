@@ -10,7 +10,7 @@ import pytest
 from hcp.errors import HcpError
 from hcp.local.demo import run as demo
 from hcp.local.demo import summary
-from hcp.local.demo.plan import Step, Tour, control_plane, machines, steps
+from hcp.local.demo.plan import Step, Tour, background, control_plane, machines, steps
 from hcp.local.demo.position import Position
 from hcp.payload.estimates import to_make
 
@@ -24,6 +24,22 @@ def test_a_new_cluster_begins_without_kubevirt_and_gets_it_later() -> None:
 
 def test_a_cluster_from_an_earlier_run_keeps_its_profile() -> None:
     assert "--profile" not in control_plane(replace(TOUR, exists=True))[0].command
+
+
+def test_compilers_and_kubevirt_do_not_wait_for_each_other_where_official_builds_are_fetched() -> None:
+    fetching = replace(TOUR, fetches=True)
+    titles = [step.title for step in steps(fetching)]
+    assert titles.index("KubeVirt and CDI on the management cluster") == 2
+    assert sorted(titles) == sorted(step.title for step in steps(TOUR))
+    machines_parts, unpublished = background(fetching)
+    assert "image-virt-launcher" in machines_parts
+    assert {"cluster-api", "cluster-api-kubevirt", "ignition"} <= set(unpublished[2:6])
+    assert "kubernetes-1.36" not in unpublished  # it is fetched
+
+
+def test_built_from_source_only_parts_of_machines_are_made_in_the_background() -> None:
+    assert [command[:3] for command in background(TOUR)] == [["payload", "build", "manifest-kubevirt"]]
+    assert background(replace(TOUR, nodes=0)) == []
 
 
 def test_only_the_step_that_would_take_nodes_away_is_skipped_when_done() -> None:

@@ -2,6 +2,7 @@
 
 On a first run parts have to be built, so the order is that of usefulness: the management cluster, a hosted control
 plane, then virtual machines. What later steps need is built in the background while earlier ones can already be used.
+Where official builds are fetched, compilers work while these come, and KubeVirt starts while they work.
 """
 
 from __future__ import annotations
@@ -46,6 +47,8 @@ class Tour:
     nodes: int
     folder: Path
     build: bool = False
+    fetches: bool = False
+    """Official builds are fetched where there are any; what nobody publishes is the longest work then."""
     exists: bool = False
     """The embedded cluster is there from an earlier run, perhaps with KubeVirt on it already."""
 
@@ -62,9 +65,17 @@ class Tour:
         return self.folder / "pull-secret.json"
 
 
-def background(tour: Tour) -> list[str]:
-    """Built while a person already uses the first steps."""
-    return ["payload", "build", *machine_parts(), *_source(tour)]
+def background(tour: Tour) -> list[list[str]]:
+    """Built while a person already uses the first steps; each of the commands by itself."""
+    builds = [["payload", "build", *machine_parts(), *_source(tour)]] if tour.nodes else []
+    return [*builds, ["payload", "build", *unpublished_parts()]] if tour.fetches else builds
+
+
+def unpublished_parts() -> list[str]:
+    """What nobody publishes and needs nothing else first, compilers first: it need not wait for what is fetched."""
+    order = default_registry().order(CONTROL_PLANE_PARTS)
+    alone = [component for component in order if not component.downloads and not component.deps]
+    return [component.name for component in sorted(alone, key=lambda component: not component.compiles)]
 
 
 def machine_parts() -> list[str]:
@@ -75,7 +86,13 @@ def machine_parts() -> list[str]:
 
 def steps(tour: Tour) -> list[Step]:
     """All of the tour, in order."""
-    return [*control_plane(tour), *(machines(tour) if tour.nodes else [])]
+    if not tour.nodes:
+        return control_plane(tour)
+    if not tour.fetches:
+        return [*control_plane(tour), *machines(tour)]
+    cluster, kubeconfig, *rest = control_plane(tour)
+    kubevirt, *nodes = machines(tour)
+    return [cluster, kubeconfig, kubevirt, *rest, *nodes]
 
 
 def control_plane(tour: Tour) -> list[Step]:

@@ -25,8 +25,9 @@ Say = Callable[[str], None]
 
 def run(tour: Tour, say: Say) -> None:
     tour.folder.mkdir(parents=True, exist_ok=True)
-    if not tour.build and _something_missing(tour) and not fetching.anything_reachable(say):
-        tour = replace(tour, build=True)  # known for all steps: none of them asks again
+    if not tour.build and _something_missing(tour):
+        reachable = fetching.anything_reachable(say)  # known for all steps: none of them asks again
+        tour = replace(tour, build=not reachable, fetches=reachable)
     if not tour.pull_secret.exists():
         tour.pull_secret.write_text('{"auths": {}}\n')  # the embedded registry asks for no credentials
     laps: list[tuple[str, float]] = []
@@ -36,10 +37,10 @@ def run(tour: Tour, say: Say) -> None:
     try:
         # What one step fetches and compiles stays for the next. Parts that are needed last use what the first steps
         # leave idle: time in which they wait for a server, or link with one core.
-        with go_cache.keeping(Store()), _building(tour, say) as build:
+        with go_cache.keeping(Store()), _building(tour, say) as builds:
             for number, step in enumerate(todo):
                 if step.needs_build:
-                    _await_build(build, tour, say, laps)
+                    _await_build(builds[0], tour, say, laps)
                 _step(step, say, laps, Position(number, todo))
         if tour.nodes:
             started = time.monotonic()
@@ -110,25 +111,23 @@ def _output(path: Path | None) -> Iterator[IO[str] | None]:
 
 
 @contextlib.contextmanager
-def _building(tour: Tour, say: Say) -> Iterator[subprocess.Popen[bytes] | None]:
-    """The parts of virtual machines, built beside the first steps; ended with us, and continued by the next run."""
-    if not tour.nodes:
-        yield None
-        return
+def _building(tour: Tour, say: Say) -> Iterator[list[subprocess.Popen[bytes]]]:
+    """What later steps need, built beside the first ones; ended with us, and continued by the next run."""
     log = tour.folder / "build.log"
-    say(f"Coming: virtual machines; their parts are built in the background (log: {log})")
-    with log.open("ab") as handle:
-        # What comes next on the screen goes first: the background takes what is left of the machine.
-        child = subprocess.Popen(["nice", *_hcp(background(tour))], stdout=handle, stderr=handle)
-    try:
-        yield child
-    finally:
-        _end(child)
+    if tour.nodes:
+        say(f"Coming: virtual machines; their parts are built in the background (log: {log})")
+    with contextlib.ExitStack() as stack:
+        children = []
+        for command in background(tour):
+            with log.open("ab") as handle:
+                # What comes next on the screen goes first: the background takes what is left of the machine.
+                child = subprocess.Popen(["nice", *_hcp(command)], stdout=handle, stderr=handle)
+            stack.callback(_end, child)
+            children.append(child)
+        yield children
 
 
-def _await_build(build: subprocess.Popen[bytes] | None, tour: Tour, say: Say, laps: list[tuple[str, float]]) -> None:
-    if build is None:
-        return
+def _await_build(build: subprocess.Popen[bytes], tour: Tour, say: Say, laps: list[tuple[str, float]]) -> None:
     if build.poll() is None:
         say("\n== Waiting for the parts of virtual machines to be built")
     started = time.monotonic()
