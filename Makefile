@@ -14,7 +14,7 @@ LINK_KUBECTL := $(BIN)/python -c 'from hcp import payload; p = payload.find("kub
 	| xargs -r -I{} ln -sf {} $(BIN)/kubectl
 
 # Where the definitions of other projects' kinds come from.
-DEFINITIONS := cluster-api cluster-api-kubevirt kubevirt-definitions cdi-definitions
+DEFINITIONS := cluster-api cluster-api-kubevirt kubevirt-definitions cdi-definitions openshift-definitions
 # Tests that follow HyperShift's guides lie together, whatever they need to run.
 GUIDES = $(foreach name,$(1),tests/guides/test_guide_$(name).py)
 

@@ -81,7 +81,7 @@ def _downloads(entry: dict[str, Any]) -> Iterator[Download | OfficialImage | Mod
             yield OfficialImage(item["image"].format(version=version), item["members"])
             continue
         if "files" in item:
-            yield ModuleFiles(entry["module"], f"v{version}", item["files"], item["folder"])
+            yield ModuleFiles(entry["module"], f"v{version}", (item["files"],), item["folder"])
             continue
         if "each" in item:  # one file per command, named like it
             for command in entry["commands"]:

@@ -42,9 +42,12 @@ def _pinned(sums: Path, item: ModuleFiles) -> str:
 
 def _copy(archive: zipfile.ZipFile, item: ModuleFiles, out: Path) -> None:
     prefix = f"{item.module}@{item.version}/"
-    names = [name for name in archive.namelist() if fnmatch.fnmatchcase(name.removeprefix(prefix), item.pattern)]
-    if not names:
-        raise HcpError(f"{item.module} holds no {item.pattern}")
+    names = set()
+    for pattern in item.patterns:
+        found = [name for name in archive.namelist() if fnmatch.fnmatchcase(name.removeprefix(prefix), pattern)]
+        if not found:
+            raise HcpError(f"{item.module} holds no {pattern}")
+        names |= set(found)
     for name in sorted(names):
         target = out / item.folder / name.rsplit("/", 1)[-1]
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -33,11 +33,11 @@ class OfficialImage:
 
 @dataclass(frozen=True)
 class ModuleFiles:
-    """Files of a Go module that match a pattern, put into a folder; the recipe's go.sum has the checksum."""
+    """Files of a Go module that match one of the patterns, put into a folder; the recipe's go.sum has the checksum."""
 
     module: str
     version: str
-    pattern: str
+    patterns: tuple[str, ...]
     folder: str
 
     @property

@@ -20,12 +20,14 @@ from hcp.payload.component import Component
 from hcp.payload.context import BuildContext
 from hcp.payload.image import REGISTRY, image_digest, reference, version_of
 from hcp.payload.images.storage import DEFINITIONS, PROGRAMS
-from hcp.release.reading import SNAPSHOT_DEFINITIONS
+from hcp.release.reading import CONFIG_DEFINITIONS, SNAPSHOT_DEFINITIONS
 
 REPOSITORY = "hcp/release"
 _MANIFESTS = "release-manifests"
-_REVISION = 1
+_REVISION = 2
 _STORAGE = "-storage"
+# Kinds that tell a hosted cluster's version, parts and settings.
+_CONFIG = "openshift-definitions"
 # Tag in the release → does each minor have its own image, and the upstream component whose version it announces.
 _TAGS: Mapping[str, tuple[bool, str]] = {
     "etcd": (False, "etcd"),
@@ -63,7 +65,7 @@ def components(minors: tuple[str, ...]) -> Iterator[Component]:
             name=with_storage(minor),
             version=f"{version}{_STORAGE}",
             build=partial(_build, minor, storage=True),
-            deps=(*_images(minor, storage=True).values(), f"node-disk-{minor}", DEFINITIONS),
+            deps=(*_images(minor, storage=True).values(), f"node-disk-{minor}", _CONFIG, DEFINITIONS),
             inputs=lambda: f"{_TAGS} {PROGRAMS} {_REVISION}",
             outputs=("image/index.json",),
             summary=f"release image of Kubernetes {minor} with storage",
@@ -74,7 +76,7 @@ def components(minors: tuple[str, ...]) -> Iterator[Component]:
             name=f"release-{minor}",
             version=version,
             build=partial(_build, minor),
-            deps=(*_images(minor).values(), f"node-disk-{minor}"),
+            deps=(*_images(minor).values(), f"node-disk-{minor}", _CONFIG),
             inputs=lambda: f"{_TAGS} {_REVISION}",
             outputs=("image/index.json",),
             summary=f"release image of Kubernetes {minor}",
@@ -103,18 +105,20 @@ def _build(minor: str, ctx: BuildContext, *, storage: bool = False) -> None:
     layer = Layer(f"release {version}")
     for name, content in release_files(version, tags, boot_disk).items():
         layer.file(f"{_MANIFESTS}/{name}", content)
+    layer.file(CONFIG_DEFINITIONS, definitions(ctx.dep(_CONFIG) / "manifests" / "crds"))
     if storage:
-        layer.file(SNAPSHOT_DEFINITIONS, snapshot_definitions(ctx.dep(DEFINITIONS) / "manifests" / "crds"))
+        layer.file(SNAPSHOT_DEFINITIONS, definitions(ctx.dep(DEFINITIONS) / "manifests" / "crds"))
     config = ImageConfig(labels={"io.openshift.release": version})
     write_image(ctx.out / "image", f"{REGISTRY}/{REPOSITORY}:{ctx.component.version}", [layer], config)
 
 
-def snapshot_definitions(folder: Path) -> str:
+def definitions(folder: Path) -> str:
     """Definitions of upstream as one document, in JSON like the other manifests."""
     import yaml
 
-    found = [yaml.safe_load(path.read_text()) for path in sorted(folder.glob("*.yaml"))]
-    return json.dumps({"apiVersion": "v1", "kind": "List", "items": found}, indent=1) + "\n"
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    found = [yaml.load(path.read_text(), Loader=loader) for path in sorted(folder.glob("*.yaml"))]  # noqa: S506 - a safe loader either way
+    return json.dumps({"apiVersion": "v1", "kind": "List", "items": found}, separators=(",", ":")) + "\n"
 
 
 def _announced(tag: str, minor: str) -> str:

@@ -1,10 +1,19 @@
 """Reading a release: components, versions, boot disk."""
 
 from hcp.release.errors import MissingComponent, NotARelease, ReleaseError
-from hcp.release.reading import BOOT_IMAGES, IMAGE_REFERENCES, SNAPSHOT_DEFINITIONS, Release, parse, read
+from hcp.release.reading import (
+    BOOT_IMAGES,
+    CONFIG_DEFINITIONS,
+    IMAGE_REFERENCES,
+    SNAPSHOT_DEFINITIONS,
+    Release,
+    parse,
+    read,
+)
 
 __all__ = [
     "BOOT_IMAGES",
+    "CONFIG_DEFINITIONS",
     "IMAGE_REFERENCES",
     "SNAPSHOT_DEFINITIONS",
     "MissingComponent",

@@ -20,7 +20,9 @@ IMAGE_REFERENCES = "release-manifests/image-references"
 BOOT_IMAGES = "release-manifests/0000_50_installer_coreos-bootimages.yaml"
 # Definitions of snapshots of volumes, in a release that can do volumes.
 SNAPSHOT_DEFINITIONS = "release-manifests/0000_50_cluster-csi-snapshot-controller_crds.json"
-FILES = (IMAGE_REFERENCES, BOOT_IMAGES, SNAPSHOT_DEFINITIONS)
+# Definitions of the kinds of config.openshift.io.
+CONFIG_DEFINITIONS = "release-manifests/0000_10_config-operator_crds.json"
+FILES = (IMAGE_REFERENCES, BOOT_IMAGES, SNAPSHOT_DEFINITIONS, CONFIG_DEFINITIONS)
 # How the stream metadata calls an architecture that images call otherwise.
 STREAM_ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
 KEPT = 64
@@ -43,6 +45,8 @@ class Release:
     component_versions: dict[str, str] = field(default_factory=dict)
     snapshot_definitions: tuple[dict[str, Any], ...] = ()
     """Custom resource definitions of snapshots; empty in a release without storage."""
+    config_definitions: bytes = field(default=b"", repr=False)
+    """A JSON list of those of config.openshift.io, read by `definitions` when they are needed: they are large."""
 
     def component(self, name: str) -> str:
         """The image of a component, by digest; MissingComponent if the release has none."""
@@ -83,20 +87,23 @@ def parse(image: str, digest: str, files: Mapping[str, bytes], arch: str = "amd6
     except _UNREADABLE as exc:
         raise NotARelease(image, f"its file {IMAGE_REFERENCES} is no ImageStream: {exc!r}") from exc
     boot_disk = _boot_disk(image, files.get(BOOT_IMAGES), arch)
-    definitions = _definitions(image, files.get(SNAPSHOT_DEFINITIONS))
-    return Release(version, components, boot_disk, arch, image, digest, versions, definitions)
+    snapshots = definitions(image, SNAPSHOT_DEFINITIONS, files.get(SNAPSHOT_DEFINITIONS, b""))
+    config = files.get(CONFIG_DEFINITIONS, b"")
+    definitions(image, CONFIG_DEFINITIONS, config)
+    return Release(version, components, boot_disk, arch, image, digest, versions, snapshots, config)
 
 
-def _definitions(image: str, manifest: bytes | None) -> tuple[dict[str, Any], ...]:
-    if manifest is None:
+def definitions(image: str, name: str, manifest: bytes) -> tuple[dict[str, Any], ...]:
+    """The custom resource definitions in a file of a release; NotARelease if it holds anything else."""
+    if not manifest:
         return ()
     try:
         found = tuple(dict(item) for item in json.loads(manifest)["items"])
         kinds = {item["kind"] for item in found}
     except _UNREADABLE as exc:
-        raise NotARelease(image, f"its file {SNAPSHOT_DEFINITIONS} is no list: {exc!r}") from exc
+        raise NotARelease(image, f"its file {name} is no list: {exc!r}") from exc
     if kinds - {"CustomResourceDefinition"}:
-        raise NotARelease(image, f"its file {SNAPSHOT_DEFINITIONS} holds more than definitions")
+        raise NotARelease(image, f"its file {name} holds more than definitions")
     return found
 
 

@@ -11,9 +11,9 @@ import yaml
 from hcp.payload.image import Take
 from hcp.payload.images.storage import PROGRAMS, storage_images
 from hcp.payload.registry import default_registry
-from hcp.payload.release import Tag, release_files, snapshot_definitions
+from hcp.payload.release import Tag, definitions, release_files
 from hcp.payload.versions import recipe_dir
-from hcp.release import IMAGE_REFERENCES, SNAPSHOT_DEFINITIONS, NotARelease, parse
+from hcp.release import CONFIG_DEFINITIONS, IMAGE_REFERENCES, SNAPSHOT_DEFINITIONS, NotARelease, parse
 
 CRD = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "a"}}
 DIGEST = "@sha256:" + "a" * 64
@@ -42,14 +42,15 @@ def references() -> dict[str, bytes]:
 
 def test_a_release_with_storage_brings_the_definitions_of_snapshots(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_text(yaml.safe_dump(CRD))
-    files = {**references(), SNAPSHOT_DEFINITIONS: snapshot_definitions(tmp_path).encode()}
+    files = {**references(), SNAPSHOT_DEFINITIONS: definitions(tmp_path).encode()}
     assert parse("r", "sha256:1", files).snapshot_definitions == (CRD,)
 
 
+@pytest.mark.parametrize("file", [SNAPSHOT_DEFINITIONS, CONFIG_DEFINITIONS])
 @pytest.mark.parametrize("text", ["{", "{}", json.dumps({"items": [{"kind": "Secret"}]}), json.dumps({"items": [1]})])
-def test_definitions_that_are_none_are_refused(text: str) -> None:
+def test_definitions_that_are_none_are_refused(text: str, file: str) -> None:
     with pytest.raises(NotARelease, match="crds"):
-        parse("r", "sha256:1", {**references(), SNAPSHOT_DEFINITIONS: text.encode()})
+        parse("r", "sha256:1", {**references(), file: text.encode()})
 
 
 @pytest.mark.parametrize("minor", ["1.36", "1.35"])

@@ -20,7 +20,7 @@ _ENTRY = re.compile(r'^\t"(\w+)": `((?:[^`]|` \+ "`" \+ `)*)`,', re.MULTILINE)
 
 
 def build(ctx: BuildContext, entry: dict[str, Any]) -> None:
-    item = ModuleFiles(entry["module"], f"v{entry['version']}", entry["source"], "source")
+    item = ModuleFiles(entry["module"], f"v{entry['version']}", (entry["source"],), "source")
     gozip.fetch(item, ctx, recipe=entry["sums"])
     fetched = ctx.out / "source"
     found = go_table((fetched / entry["source"].rsplit("/", 1)[-1]).read_text())

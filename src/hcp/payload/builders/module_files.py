@@ -10,5 +10,7 @@ from hcp.payload.official import ModuleFiles
 
 
 def build(ctx: BuildContext, entry: dict[str, Any]) -> None:
-    item = ModuleFiles(entry["module"], f"v{entry['version']}", entry["files"], entry["folder"])
-    gozip.fetch(item, ctx, recipe=entry["sums"])
+    files = entry["files"]
+    patterns = tuple([files] if isinstance(files, str) else files)
+    item = ModuleFiles(entry["module"], f"v{entry['version']}", patterns, entry["folder"])
+    gozip.fetch(item, ctx, recipe=entry.get("sums", ""))
