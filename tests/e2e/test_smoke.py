@@ -128,6 +128,18 @@ def test_services_and_dns_work_inside(guest: Guest, access: tuple[str, str]) -> 
     guest.kubectl("exec", pod, "--", "sh", "-c", f"nc -w 10 {address} 443 < /dev/null")  # fails where nobody listens
 
 
+def test_the_cluster_tells_its_version_and_its_parts(guest: Guest) -> None:
+    def told() -> bool:
+        entry = guest.get("clusterversion", "version")["status"]["history"][0]
+        parts = {one["metadata"]["name"]: one["status"]["conditions"] for one in guest.get("co")["items"]}
+        assert {"dns", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "network"} == set(parts)
+        wanted = {"Available": "True", "Progressing": "False", "Degraded": "False", "Upgradeable": "True"}
+        well = all({one["type"]: one["status"] for one in said} == wanted for said in parts.values())
+        return bool(entry["state"] == "Completed" and well)
+
+    eventually_sync(told, "the version is reached and every part is well", 300)
+
+
 def _dns_answers(guest: Guest, pod: str, service: str) -> bool:
     address = guest.get("service", service)["spec"]["clusterIP"]
     # busybox asks the DNS server itself here; its other commands need libraries this image does not have.

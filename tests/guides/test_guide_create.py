@@ -82,8 +82,22 @@ def test_the_inside_can_be_watched(terminal: Shell, example: Hosted, guest: Gues
         f"oc get secret -n {example.control_plane} admin-kubeconfig"
         " -o jsonpath='{.data.kubeconfig}' | base64 -d > hc_admin_kubeconfig.yaml"
     )
-    found = terminal.run("export KUBECONFIG=hc_admin_kubeconfig.yaml; oc get nodes --no-headers")
-    assert len(found.splitlines()) == example.workers
+
+    def seen() -> bool:
+        printed = terminal.run(
+            "export KUBECONFIG=hc_admin_kubeconfig.yaml; oc get clusterversion,nodes,co --no-headers"
+        )
+        found = {row[0]: row[1:] for row in rows(printed) if row}
+        nodes = [name for name in found if name.startswith("node/")]
+        operators = {name.partition("/")[2]: row for name, row in found.items() if name.startswith("clusteroperator")}
+        assert len(nodes) == example.workers
+        assert {"dns", "etcd", "kube-apiserver", "network"} <= operators.keys()
+        told = found["clusterversion.config.openshift.io/version"]
+        return told[1:3] == ["True", "False"] and all(
+            row[1:4] == ["True", "False", "False"] for row in operators.values()
+        )
+
+    eventually_sync(seen, "the version is reached and every part is well", 600)
 
 
 def test_the_cluster_has_a_network_of_its_own(terminal: Shell, example: Hosted, guest: Guest) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.support import crds as crds_support
+from tests.support import guest_nodes
 from tests.support import management as s
 from tests.support.api_server import ApiServer
 from tests.support.definitions import open_crd
@@ -76,9 +77,7 @@ async def test_storage_comes_with_the_first_node_and_an_idle_one_writes_nothing(
         assert await there(admin, k.DEPLOYMENTS, CONTROLLER, NS) is None, "nobody can use a volume yet"
         assert await there(admin, k.SERVICEACCOUNTS, names.CSI_ACCOUNT, NS) is None
 
-        ready = {"conditions": [{"type": "Ready", "status": "True"}]}
-        await guest.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "one"}, "status": ready})
-        await guest.patch(k.NODES, "one", None, {"status": ready}, subresource="status")
+        await guest_nodes.join(guest, "one")
         live = await eventually(lambda: there(admin, k.DEPLOYMENTS, CONTROLLER, NS), "the controller")
         pod = live["spec"]["template"]["spec"]
         assert [one["name"] for one in pod["containers"]] == ["csi-driver", "csi-provisioner", "csi-resizer"]
@@ -89,7 +88,7 @@ async def test_storage_comes_with_the_first_node_and_an_idle_one_writes_nothing(
         assert (known.namespace, known.default and known.default.name, known.classes) == (NS, "infra", {})
 
         await s.report_ready(admin, NS)
-        await _available(guest)
+        await guest_nodes.report_available(guest)
         await eventually(lambda: says(admin, NAME, "StorageAvailable", "True"), "it works")
         assert await mentions(admin, NAME, "StorageAvailable", "kubevirt-csi-infra-default (default)")
         await _what_the_driver_may_do_in_the_guest(admin, config.server)
@@ -110,17 +109,6 @@ async def test_storage_comes_with_the_first_node_and_an_idle_one_writes_nothing(
 
 async def _is(client: Client, wanted: str) -> bool:
     return await reason(client) == wanted
-
-
-async def _available(guest: Client) -> None:
-    """What a kubelet would report of the parts inside."""
-    for one in await guest.list(k.DAEMONSETS, "kube-system"):
-        number = {"desiredNumberScheduled": 1, "currentNumberScheduled": 1, "numberMisscheduled": 0, "numberReady": 1}
-        status = {**number, "numberAvailable": 1, "updatedNumberScheduled": 1}
-        status["observedGeneration"] = one["metadata"]["generation"]
-        await guest.patch(
-            k.DAEMONSETS, one["metadata"]["name"], "kube-system", {"status": status}, subresource="status"
-        )
 
 
 async def _what_the_driver_may_do_in_the_guest(admin: Client, server: str) -> None:

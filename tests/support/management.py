@@ -123,8 +123,10 @@ class Controllers:
         self._process.wait()
 
 
-async def push_release(registry: Registry, directory: Path, tag: str, components: tuple[str, ...] = COMPONENTS) -> str:
-    """A release that names images which are never pulled here."""
+async def push_release(
+    registry: Registry, directory: Path, tag: str, components: tuple[str, ...] = COMPONENTS, **files: str
+) -> str:
+    """A release that names images which are never pulled here; `files` by the name of their constant."""
     digest = hashlib.sha256(tag.encode()).hexdigest()
     tags = [
         {"name": c, "from": {"kind": "DockerImage", "name": f"{registry.host}/hcp/{c}@sha256:{digest}"}}
@@ -133,7 +135,9 @@ async def push_release(registry: Registry, directory: Path, tag: str, components
     references = {"kind": "ImageStream", "metadata": {"name": tag}, "spec": {"tags": tags}}
     layer = Layer()
     layer.file(release.IMAGE_REFERENCES, json.dumps(references))
-    layout = directory / f"release-{tag}-{len(components)}"
+    for name, text in files.items():
+        layer.file(getattr(release, name), text)
+    layout = directory / f"release-{tag}-{len(components)}-{len(files)}"
     write_image(layout, "release", [layer], ImageConfig())
     repository = "hcp/release" if components == COMPONENTS else "hcp/incomplete"
     await push(registry, layout, repository, tag)

@@ -14,10 +14,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from hcp.api.paths import at
 from hcp.controlplane.meta import digest
 from hcp.errors import HcpError
 from hcp.guest import look, manifests, node_trust, old_classes, storage
+from hcp.guest.applying import AT_ONCE, apply_definitions
 from hcp.guest.objects import SYSTEM, GuestParams, Manifest
 from hcp.guest.rewrite import rewrite_encrypted
 from hcp.guest.state import GuestState
@@ -25,10 +25,8 @@ from hcp.guest.view import GuestView
 from hcp.guest.views import Views
 from hcp.kube import Client
 from hcp.kube.errors import NotFound
-from hcp.kube.follow import follow
 from hcp.kube.resources import CONFIGMAPS, CRDS, DAEMONSETS, SERVICEACCOUNTS
 from hcp.runtime.apply import apply_if_changed
-from hcp.runtime.conditions import is_true
 from hcp.runtime.context import PUBLISHED_KUBECONFIG, OperatorContext
 from hcp.runtime.controller import Controller, Result, namespace_of
 
@@ -41,7 +39,6 @@ PROBE_TIMEOUT = 5.0
 PROBE_AGAIN_FIRST, PROBE_AGAIN_MAX = 0.1, 5.0
 # A guest that answers its health check and nothing else is given up for this time.
 KEEP_TIMEOUT = 90.0
-AT_ONCE = 8
 # Written into every namespace of the guest by kube-controller-manager.
 ROOT_CA = "kube-root-ca.crt"
 
@@ -223,6 +220,9 @@ class Keeper:
             nodes=seen.nodes,
             ready_nodes=seen.ready_nodes,
             waiting=seen.waiting,
+            parts=seen.workloads,
+            version=params.control_plane.version,
+            kubelet=seen.kubelet,
             data_plane=tunnel,
             control_plane=look.control_plane(seen),
         )
@@ -257,25 +257,12 @@ async def _apply_all(client: Client, view: GuestView, objects: list[Manifest]) -
         async with limit:
             if storage.chosen_by_tenants(obj):
                 obj = storage.as_chosen(obj, await _live(client, obj))
-            made = await apply_if_changed(client, view.of(obj), obj)
-            if obj["kind"] == CRDS.kind:
-                await _served(client, made)
+            await apply_if_changed(client, view.of(obj), obj)
 
     # Objects of a kind can only be made once there is the kind.
-    kinds = [o for o in objects if o["kind"] == CRDS.kind]
-    await asyncio.gather(*(one(o) for o in kinds))
+    await apply_definitions(client, [o for o in objects if o["kind"] == CRDS.kind])
     await asyncio.gather(*(one(o) for o in objects if o["kind"] != CRDS.kind))
 
 
 async def _live(client: Client, obj: Manifest) -> Manifest | None:
     return await client.get_or_none(await client.resource_for(obj), obj["metadata"]["name"])
-
-
-async def _served(client: Client, definition: Manifest) -> None:
-    """Waits until the API server knows the kind; the caller's time is bounded."""
-    if is_true(at(definition, "status.conditions"), "Established"):
-        return
-    async with contextlib.aclosing(follow(client, CRDS, definition["metadata"]["name"])) as changes:
-        async for live in changes:
-            if is_true(at(live, "status.conditions"), "Established"):
-                return

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from hcp.api import conditions as c
 from hcp.api.paths import at
+from hcp.api.versions import parse_version
 from hcp.errors import HcpError
 from hcp.guest.objects import SYSTEM, Manifest
-from hcp.guest.state import Verdict
+from hcp.guest.state import Part, Verdict
 from hcp.guest.view import GuestView
 from hcp.runtime.conditions import is_true
-from hcp.runtime.workloads import all_available
+from hcp.runtime.workloads import all_available, available, rolled_out
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class Look:
     # Of each part we keep there, which spec the server has: another one than before may be somebody's change.
     parts: tuple[tuple[str, str, int], ...]
     agent: str
+    workloads: tuple[Part, ...]
+    kubelet: str
 
     def has(self, kind: str, name: str) -> bool:
         return any(part[:2] == (kind, name) for part in self.parts)
@@ -40,8 +44,25 @@ def look(view: GuestView, wanted: Iterable[Manifest]) -> Look:
     live = [("DaemonSet", one) for one in daemons] + [("Deployment", one) for one in deployments]
     parts = sorted((kind, str(o["metadata"]["name"]), int(o["metadata"].get("generation") or 0)) for kind, o in live)
     running = sorted(p["metadata"]["name"] for p in view.agents.list() if _runs(p))
-    late = waiting(names, daemons, deployments, ready)
-    return Look(len(nodes), ready, late, tuple(parts), running[0] if running else "")
+    by_name = {(kind, str(one["metadata"]["name"])): one for kind, one in live}
+    late = waiting(names, by_name, ready)
+    workloads = tuple(_part(kind, name, by_name.get((kind, name))) for kind, name in sorted(names))
+    agent = running[0] if running else ""
+    return Look(len(nodes), ready, late, tuple(parts), agent, workloads, _oldest_kubelet(nodes))
+
+
+def _part(kind: str, name: str, live: Mapping[str, Any] | None) -> Part:
+    some = live is not None and available(live) > 0
+    return Part(kind, name, some, all_available(live), rolled_out(live))
+
+
+def _oldest_kubelet(nodes: Iterable[Mapping[str, Any]]) -> str:
+    found = {}
+    for node in nodes:
+        text = str(at(node, "status.nodeInfo.kubeletVersion") or "")
+        with contextlib.suppress(HcpError):  # a node may say anything
+            found[text] = parse_version(text)
+    return min(found, key=lambda text: found[text], default="")
 
 
 def _runs(pod: Mapping[str, Any]) -> bool:
@@ -50,15 +71,12 @@ def _runs(pod: Mapping[str, Any]) -> bool:
 
 def waiting(
     names: Iterable[tuple[str, str]],
-    daemons: Iterable[Mapping[str, Any]],
-    deployments: Iterable[Mapping[str, Any]],
+    by_name: Mapping[tuple[str, str], Mapping[str, Any]],
     ready_nodes: int,
 ) -> tuple[str, ...]:
     """Parts that are not available, in words. Without a ready node none of them can be."""
     if not ready_nodes:
         return ("a ready node",)
-    by_name = {("DaemonSet", d["metadata"]["name"]): d for d in daemons}
-    by_name |= {("Deployment", d["metadata"]["name"]): d for d in deployments}
     late = []
     for kind, name in sorted(names):
         live = by_name.get((kind, name))

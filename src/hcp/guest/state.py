@@ -11,6 +11,17 @@ NOT_LOOKED_AT: Verdict = ("Unknown", c.STATUS_UNKNOWN, "Known as soon as the hos
 
 
 @dataclass(frozen=True)
+class Part:
+    """A workload of ours inside the guest: whether any pod of it is available, all are, all of its newest template."""
+
+    kind: str
+    name: str
+    some: bool = False
+    every: bool = False
+    newest: bool = False
+
+
+@dataclass(frozen=True)
 class GuestState:
     """What is true inside the hosted cluster."""
 
@@ -20,5 +31,10 @@ class GuestState:
     ready_nodes: int = 0
     # Parts that are not available yet, in words.
     waiting: tuple[str, ...] = ()
+    # What is to run there, and the release it was applied from.
+    parts: tuple[Part, ...] = ()
+    version: str = ""
+    # The oldest kubelet's version.
+    kubelet: str = ""
     data_plane: Verdict = NOT_LOOKED_AT
     control_plane: Verdict = NOT_LOOKED_AT

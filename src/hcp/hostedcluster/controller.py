@@ -8,6 +8,7 @@ from typing import Any
 from hcp.api import names
 from hcp.api.paths import at
 from hcp.guest.keeper import Keeper
+from hcp.guest.platform.keeper import Platform
 from hcp.hostedcluster.cache import LABELLED, Cache
 from hcp.hostedcluster.etcd_maintenance import EtcdMaintenance
 from hcp.hostedcluster.foreign_namespaces import ForeignNamespaces
@@ -47,7 +48,7 @@ GOING = ("Namespace", "Cluster")
 class HostedClusters:
     """The controller and what its passes share; `release` also serves node pools."""
 
-    def __init__(self, ctx: OperatorContext, guests: Keeper, care: EtcdMaintenance) -> None:
+    def __init__(self, ctx: OperatorContext, guests: Keeper, care: EtcdMaintenance, platform: Platform) -> None:
         self.ctx = ctx
         self.cache = Cache(ctx.client, ctx.informers)
         networks = ManagementNetworks(ctx.informers)
@@ -58,7 +59,7 @@ class HostedClusters:
         start_queue = StartQueue(self._changed)
         self._updates = UpdateReader(self._releases, self._changed)
         shared = (self.cache, self._releases, guests, care, start_queue, self._foreign_namespaces, self._updates)
-        tools = Tools(ctx, *shared)
+        tools = Tools(ctx, *shared, platform)
         self._controller = Controller(
             "hostedcluster",
             Reconciler(HostedClusterKind(tools)),

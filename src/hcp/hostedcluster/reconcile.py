@@ -19,6 +19,7 @@ from hcp.hostedcluster import (
     etcd_maintenance,
     events,
     ignored_fields,
+    inside,
     mirrored,
     status,
     translate,
@@ -128,6 +129,7 @@ class HostedClusterKind(Kind[Scope, Learned]):
         if not scope.claim.foreign:
             await mirrored.tell_projection(scope, after)
             await mirrored.tell_components(scope)
+            inside.tell(scope, after)
 
     def _params(self, obj: Object) -> tuple[Params, list[str]]:
         """What the builders work with, and why a part of the spec could not be read."""

@@ -10,6 +10,7 @@ from typing import Any
 from hcp.controlplane.params import Params
 from hcp.controlplane.rotation import Authority
 from hcp.guest.keeper import Keeper
+from hcp.guest.platform.keeper import Platform
 from hcp.hostedcluster.cache import Cache
 from hcp.hostedcluster.etcd_maintenance import EtcdMaintenance
 from hcp.hostedcluster.foreign_namespaces import ForeignNamespaces
@@ -40,6 +41,7 @@ class Tools:
     start_queue: StartQueue
     foreign_namespaces: ForeignNamespaces
     updates: UpdateReader
+    platform: Platform
 
     def forget(self, key: str) -> None:
         """Nothing is looked after or read any more for this cluster."""
@@ -47,6 +49,7 @@ class Tools:
         self.care.forget(key)
         self.releases.forget(key)
         self.updates.forget(key)
+        self.platform.forget(key)
 
 
 @dataclass(frozen=True, kw_only=True)

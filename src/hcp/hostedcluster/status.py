@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hcp.api import conditions as c
 from hcp.api.paths import at
 from hcp.controlplane import encryption, storage_plan
+from hcp.guest.platform.operators import Operator
 from hcp.guest.state import NOT_LOOKED_AT
-from hcp.hostedcluster import encryption_status, storage_status, update_status, version
+from hcp.hostedcluster import (
+    cluster_operators,
+    cluster_version,
+    encryption_status,
+    storage_status,
+    update_status,
+    version,
+)
 from hcp.hostedcluster.observed import Observed
 from hcp.runtime.conditions import get_condition, is_true, remove_condition, set_condition
 from hcp.runtime.workloads import members, quorum, rolled_out, serving
@@ -35,8 +43,18 @@ def compute(cluster: Mapping[str, Any], seen: Observed, now: str) -> dict[str, A
     parts = _parts(cluster, seen)
     parts[c.AVAILABLE] = _available(seen, parts, ready_before=ready_before)
     status: dict[str, Any] = dict(before)
-    status |= _versions(cluster, seen, before, parts, generation, now)
-    parts[c.PROGRESSING] = _progressing(seen, parts, status)
+    operators = cluster_operators.found(cluster, seen)
+    status |= _versions(cluster, seen, before, parts, generation, now, reached=not cluster_operators.unwell(operators))
+    blocked = _blocker(parts)
+    parts |= cluster_version.verdicts(
+        cluster,
+        seen,
+        status["version"],
+        operators,
+        available=parts[c.AVAILABLE][0] is True,
+        blocked=blocked[2] if blocked else "",
+    )
+    parts[c.PROGRESSING] = _progressing(seen, parts, status, operators)
     if seen.guest is None and ready_before and (have := get_condition(conditions, c.PROGRESSING)):
         parts[c.PROGRESSING] = _read(have)
     for kind, (value, reason, message) in parts.items():
@@ -311,12 +329,15 @@ def _versions(
     parts: Mapping[str, Verdict],
     generation: int,
     now: str,
+    *,
+    reached: bool,
 ) -> dict[str, Any]:
+    """`reached`: every part is available."""
     image = cluster["spec"]["release"]["image"]
     control_image = (cluster["spec"].get("controlPlaneRelease") or {}).get("image") or image
     ready = seen.release.usable and parts[c.AVAILABLE][0] is True
     at_version = ready and all(rolled_out(seen.deployments.get(n)) for n in seen.wanted_deployments)
-    guest_ready = seen.guest is not None and seen.guest.reachable and not seen.guest.problem and not seen.guest.waiting
+    guest_ready = _guest_ready(seen) and reached
     common: dict[str, Any] = {"generation": generation, "now": now}
     known = seen.release.version
     whole = version.advance(
@@ -331,7 +352,16 @@ def _versions(
     }
 
 
-def _progressing(seen: Observed, parts: Mapping[str, Verdict], status: Mapping[str, Any]) -> Verdict:
+def _guest_ready(seen: Observed) -> bool:
+    guest = seen.guest
+    if guest is None or not guest.reachable or guest.problem or guest.waiting:
+        return False
+    return guest.version == seen.release.version and all(part.newest for part in guest.parts)
+
+
+def _progressing(
+    seen: Observed, parts: Mapping[str, Verdict], status: Mapping[str, Any], operators: Sequence[Operator]
+) -> Verdict:
     if (blocked := _blocker(parts)) is not None:
         return False, c.BLOCKED, blocked[2]
     if seen.errors:
@@ -345,7 +375,7 @@ def _progressing(seen: Observed, parts: Mapping[str, Verdict], status: Mapping[s
         return True, "Progressing", "The inside of the cluster was not looked at yet"
     if not seen.guest.nodes:
         return True, "Progressing", "The control plane is at the version; the cluster has no nodes yet to run the rest"
-    waiting = ", ".join(seen.guest.waiting) or "replicas of the control plane"
+    waiting = ", ".join(seen.guest.waiting or cluster_operators.unwell(operators)) or "replicas of the control plane"
     return True, "Progressing", f"Waiting for: {waiting}"
 
 

@@ -28,7 +28,12 @@ class Entry:
 HOSTED_CLUSTER_CONDITIONS = (
     c.AVAILABLE,
     c.CERTIFICATES_UP_TO_DATE,
+    c.CLUSTER_VERSION_AVAILABLE,
+    c.CLUSTER_VERSION_PROGRESSING,
+    c.CLUSTER_VERSION_RELEASE_ACCEPTED,
     c.CLUSTER_VERSION_RETRIEVED_UPDATES,
+    c.CLUSTER_VERSION_SUCCEEDING,
+    c.CLUSTER_VERSION_UPGRADEABLE,
     c.CONFIG_OPERATOR_SUCCEEDED,
     c.CONTROL_PLANE_CONNECTION,
     c.CONTROL_PLANE_SPREAD,
@@ -103,6 +108,13 @@ CONTROLLERS = (
         "the parts inside guests; nothing in the management cluster",
     ),
     Entry("etcd", "hostedcluster", "asks each etcd how full it is", "compaction and defragmentation of etcd"),
+    Entry(
+        "cluster-version",
+        "guest",
+        "nothing: takes what a pass of `hostedcluster` found, and looks for drift every five minutes",
+        "in guests with nodes: the kinds of config.openshift.io, ClusterVersion, ClusterOperators and settings, and "
+        "the policy that nobody else changes them; nothing in the management cluster",
+    ),
     Entry(
         "nodepool",
         "nodepool",

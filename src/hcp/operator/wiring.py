@@ -9,6 +9,7 @@ from hcp.guest.keeper import Keeper
 from hcp.guest.lost_nodes import LostNodes
 from hcp.guest.node_certificates import NodeCertificates
 from hcp.guest.node_labels import NodeLabels
+from hcp.guest.platform.keeper import Platform
 from hcp.guest.sessions import GuestSessions
 from hcp.guest.views import Views
 from hcp.hostedcluster.controller import HostedClusters
@@ -38,13 +39,17 @@ def everything(ctx: OperatorContext, support: Support, *, own_cluster_api: bool)
     guests = Keeper(ctx, views)
     care = EtcdMaintenance(ctx)
 
+    # What clusters with nodes tell about themselves from inside: version, parts, settings.
+    platform = Platform(ctx)
+
     # HostedClusters: control planes and their status.
-    clusters = HostedClusters(ctx, guests, care)
+    clusters = HostedClusters(ctx, guests, care, platform)
 
     return [
         clusters.wire(),
         guests.wire(),
         care.controller,
+        platform.controller,
         *for_nodes(ctx, views, clusters.release),
         # Cluster API itself, unless this management cluster has its own.
         *([ClusterApi(ctx, support).wire()] if own_cluster_api else []),

@@ -53,7 +53,9 @@ def is_applied(desired: Mapping[str, Any], live: Mapping[str, Any], manager: str
     owned = _owned_fields(live, manager, subresource)
     if owned is None:
         return False
-    return _same(_content(desired, subresource), live, owned, "", False)
+    # A kind without the subresource keeps its status as it keeps everything else.
+    with_status = subresource is not None or "f:status" in owned
+    return _same(_content(desired, with_status), live, owned, "", False)
 
 
 def project(desired: Any, live: Any) -> Any:
@@ -79,9 +81,9 @@ def _owned_fields(live: Mapping[str, Any], manager: str, subresource: str | None
     return None
 
 
-def _content(desired: Mapping[str, Any], subresource: str | None) -> Object:
-    """What the server can own of a manifest: not the identity, and the status only in its own subresource."""
-    dropped = _NOT_OWNED_TOP if subresource else _NOT_OWNED_TOP | {"status"}
+def _content(desired: Mapping[str, Any], with_status: bool) -> Object:
+    """What the server can own of a manifest: not the identity, and mostly not the status."""
+    dropped = _NOT_OWNED_TOP if with_status else _NOT_OWNED_TOP | {"status"}
     content = {k: v for k, v in desired.items() if k not in dropped}
     meta = {k: v for k, v in (content.pop("metadata", None) or {}).items() if k not in _NOT_OWNED_META}
     if meta:

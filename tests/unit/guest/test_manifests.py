@@ -78,9 +78,10 @@ def test_waiting_names_what_is_late() -> None:
         "metadata": {"name": "coredns", "generation": 1},
         "status": {"observedGeneration": 1, "conditions": [{"type": "Available", "status": "True"}]},
     }
-    assert waiting(wanted, [proxy], [dns], 0) == ("a ready node",)
-    assert waiting(wanted, [proxy], [dns], 1) == ("DaemonSet kube-proxy", "Deployment coredns")
+    live = {("DaemonSet", "kube-proxy"): proxy, ("Deployment", "coredns"): dns}
+    assert waiting(wanted, live, 0) == ("a ready node",)
+    assert waiting(wanted, live, 1) == ("DaemonSet kube-proxy", "Deployment coredns")
     dns["status"]["availableReplicas"] = 1
-    assert waiting(wanted, [proxy], [dns], 1) == ("DaemonSet kube-proxy",)
+    assert waiting(wanted, live, 1) == ("DaemonSet kube-proxy",)
     proxy["status"]["numberAvailable"] = 2  # type: ignore[index]
-    assert waiting(wanted, [proxy], [dns], 2) == ()
+    assert waiting(wanted, live, 2) == ()

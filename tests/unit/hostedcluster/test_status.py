@@ -9,7 +9,7 @@ from tests.support.unit.hostedcluster import cluster, deployment, etcd
 from hcp.api import conditions as c
 from hcp.api.pause import Pause
 from hcp.controlplane.params import Endpoint
-from hcp.guest.state import GuestState
+from hcp.guest.state import GuestState, Part
 from hcp.hostedcluster import ignored_fields, projected_status, status
 from hcp.hostedcluster.observed import Observed, ReleaseState
 from hcp.runtime.conditions import get_condition
@@ -27,9 +27,17 @@ def healthy(**changes: Any) -> Observed:
         deployments={n: deployment(n) for n in PARTS},
         api_health="",
         kubeconfig="demo-admin-kubeconfig",
-        guest=GuestState(reachable=True, waiting=("a ready node",)),
+        guest=inside(waiting=("a ready node",)),
     )
     return replace(seen, **changes)
+
+
+def inside(*, well: bool = False, nodes: int = 0, version: str = "1.36.3", **changes: Any) -> GuestState:
+    """A guest with the parts that every release has."""
+    names = (("DaemonSet", "konnectivity-agent"), ("DaemonSet", "kube-proxy"), ("Deployment", "coredns"))
+    parts = tuple(Part(kind, name, well, well, well) for kind, name in names)
+    known = GuestState(reachable=True, nodes=nodes, ready_nodes=nodes, parts=parts, version=version)
+    return replace(known, **changes)
 
 
 def verdict(result: dict[str, Any], kind: str) -> tuple[str, str]:
@@ -73,8 +81,7 @@ def test_without_nodes_the_version_stays_partial_and_says_why() -> None:
 
 
 def test_with_everything_running_in_the_guest_the_version_is_completed() -> None:
-    seen = healthy(guest=GuestState(reachable=True, nodes=2, ready_nodes=2))
-    result = status.compute(cluster(), seen, NOW)
+    result = status.compute(cluster(), healthy(guest=inside(well=True, nodes=2)), NOW)
     assert result["version"]["history"][0] | {"startedTime": "", "completionTime": ""} == {
         "state": "Completed",
         "startedTime": "",

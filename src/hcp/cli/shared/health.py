@@ -32,6 +32,7 @@ NEUTRAL = frozenset(
     (
         c.CLOUD_RESOURCES_DESTROYED,
         c.HOSTED_CLUSTER_DESTROYED,
+        c.CLUSTER_VERSION_AVAILABLE,
         c.CLUSTER_VERSION_UPGRADEABLE,
         c.CLUSTER_VERSION_RETRIEVED_UPDATES,
         c.RESTORED_FROM_BACKUP,
@@ -138,7 +139,8 @@ def control_plane_line(cluster: Object) -> str:
         if at_its_version(cluster):
             return "control plane available"
         found_bad = hindrances(cluster)
-        bad = [item for item in found_bad if item.get("type") != c.PROGRESSING] or found_bad
+        general = (c.PROGRESSING, c.CLUSTER_VERSION_PROGRESSING)
+        bad = [item for item in found_bad if item.get("type") not in general] or found_bad
         return "control plane available, rollout not completed" + (f" ({explain(bad[0])})" if bad else "")
     found = condition(cluster, missing[0])
     why = explain(found) if found else "not reported yet"

@@ -1,0 +1,205 @@
+"""A cluster with nodes tells about itself from inside: version, parts and settings, on a real hosted API server."""
+
+from __future__ import annotations
+
+import base64
+import json
+import subprocess
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support import guest_nodes
+from tests.support import management as s
+from tests.support.api_server import free_port
+from tests.support.eventually import eventually
+from tests.support.hosted_operator import Running, gone, hands, says
+from tests.support.passes import a_pass
+from tests.support.registry import Registry
+
+from hcp import payload
+from hcp.api.paths import at
+from hcp.kube import Client, untrusted_kubeconfig
+from hcp.kube import resources as k
+from hcp.kube.errors import ApiError
+from hcp.payload.release import definitions
+from hcp.runtime.conditions import condition_of
+
+Object = dict[str, Any]
+NAME, NS = "told", "clusters-told"
+OPERATORS = {"dns", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "network"}
+SETTINGS = (
+    k.APISERVER_CONFIGS,
+    k.IMAGE_CONFIGS,
+    k.INFRASTRUCTURES,
+    k.INGRESS_CONFIGS,
+    k.NETWORK_CONFIGS,
+    k.OAUTH_CONFIGS,
+    k.OPERATORHUBS,
+    k.PROXY_CONFIGS,
+)
+
+
+@pytest.fixture
+async def image(registry: Registry, tmp_path: Path) -> str:
+    folder = payload.ensure(["openshift-definitions"])["openshift-definitions"] / "manifests" / "crds"
+    return await s.push_release(registry, tmp_path, "1.36.3", CONFIG_DEFINITIONS=definitions(folder))
+
+
+@pytest.fixture
+async def guest(
+    admin: Client, operator: Callable[[], Running], image: str, registry: Registry, tmp_path: Path, bin_dir: Path
+) -> AsyncIterator[Client]:
+    """The hosted API, with a control plane that is there and no nodes; its kubeconfig lies in tmp_path."""
+    operator()
+    port, hosted = free_port(), s.HostedProcesses(tmp_path, bin_dir)
+    networking = {"networkType": "OVNKubernetes", "serviceNetwork": [{"cidr": "172.31.0.0/16"}]}
+    proxy = {"httpsProxy": "http://proxy.test:3128", "noProxy": ".test"}
+    await s.create(
+        admin,
+        NAME,
+        image,
+        registry,
+        networking={**networking, "clusterNetwork": [{"cidr": "10.132.0.0/14"}], "apiServer": {"port": port}},
+        configuration={"proxy": proxy},
+    )
+
+    async def made() -> bool:
+        return await admin.get_or_none(k.DEPLOYMENTS, "kube-apiserver", NS) is not None
+
+    try:
+        await eventually(made, "the API server is deployed", hands(admin, NS))
+        await hosted.start(admin, NS, port)
+        await s.report_ready(admin, NS)
+        await eventually(lambda: says(admin, NAME, "ConfigOperatorReconciliationSucceeded", "True"), "the inside")
+        secret = await admin.get(k.SECRETS, f"{NAME}-admin-kubeconfig", "clusters")
+        text = base64.b64decode(secret["data"]["kubeconfig"])
+        (tmp_path / "guest.kubeconfig").write_bytes(text)
+        async with Client(untrusted_kubeconfig.load(text)) as client:
+            yield client
+    finally:
+        hosted.stop()
+        await admin.delete(k.HOSTEDCLUSTERS, NAME, "clusters")
+        await eventually(lambda: gone(admin, NAME), "all is gone")
+
+
+async def versions(guest: Client) -> dict[str, str]:
+    """Everything told inside, by the version the server gives it: another one is a write."""
+    found = {}
+    for resource in (k.CLUSTERVERSIONS, k.CLUSTEROPERATORS, *SETTINGS):
+        for one in await guest.list(resource):
+            found[f"{resource.plural}/{one['metadata']['name']}"] = one["metadata"]["resourceVersion"]
+    return found
+
+
+async def test_a_cluster_tells_its_version_and_parts_from_its_first_node_on(
+    admin: Client, guest: Client, operator: Callable[[], Running], tmp_path: Path, bin_dir: Path
+) -> None:
+    async with a_pass("hostedcluster"):
+        await admin.patch(k.HOSTEDCLUSTERS, NAME, "clusters", {"metadata": {"annotations": {"nudge": "1"}}})
+    await eventually(lambda: says(admin, NAME, "ClusterVersionProgressing", "True"), "no nodes yet")
+    assert (await s.condition(admin, NAME, "ClusterVersionAvailable"))["reason"] == "NoWorkerNodesAvailable"
+    served = {crd["spec"]["group"] for crd in await guest.list(k.CRDS)}
+    assert "config.openshift.io" not in served, "a control plane without nodes pays nothing for it"
+
+    await guest_nodes.join(guest, "one")
+
+    async def told() -> Object | None:
+        live = await guest.get_or_none(k.CLUSTERVERSIONS, "version") if await guest.has(k.CLUSTERVERSIONS) else None
+        return live if live and live.get("status") else None
+
+    version = await eventually(told, "the version is told")
+    entry = version["status"]["history"][0]
+    assert (entry["state"], entry["version"], entry["completionTime"]) == ("Partial", "1.36.3", None)
+    assert {one["metadata"]["name"] for one in await guest.list(k.CLUSTEROPERATORS)} == OPERATORS
+    await _settings(guest)
+
+    await guest_nodes.report_available(guest, but="coredns")
+    await eventually(lambda: _says(guest, "network", "Available", "True"), "the network is there")
+    assert await _says(guest, "dns", "Available", "False")
+    assert await s.condition(admin, NAME, "ClusterVersionAvailable")
+    assert (await _history(admin))["state"] == "Partial", "one part is missing"
+    await guest_nodes.report_available(guest)
+
+    async def completed() -> bool:
+        live = await guest.get(k.CLUSTERVERSIONS, "version")
+        return bool(live["status"]["history"][0]["state"] == "Completed")
+
+    await eventually(completed, "the version is reached")
+    assert (await _history(admin))["state"] == "Completed"
+    assert await says(admin, NAME, "ClusterVersionAvailable", "True")
+    assert await says(admin, NAME, "ClusterVersionSucceeding", "True")
+    _as_people_see_it(bin_dir, tmp_path / "guest.kubeconfig")
+
+    await _nobody_inside_changes_it(guest)
+    await _steady(admin, guest, operator)
+
+    # What is lost is told.
+    await guest_nodes.report_available(guest, but="coredns")
+    await eventually(lambda: _says(guest, "dns", "Available", "False"), "dns is gone")
+    await eventually(lambda: says(admin, NAME, "ClusterVersionSucceeding", "False"), "it is told outside too")
+
+    async def failing() -> bool:
+        found = condition_of(await guest.get(k.CLUSTERVERSIONS, "version"), "Failing") or {}
+        return found.get("status") == "True" and "dns" in str(found.get("message"))
+
+    await eventually(failing, "and so does the version")
+
+
+async def _says(guest: Client, operator: str, kind: str, status: str) -> bool:
+    found = condition_of(await guest.get(k.CLUSTEROPERATORS, operator), kind)
+    return found is not None and found["status"] == status
+
+
+async def _history(admin: Client) -> Object:
+    live = await admin.get(k.HOSTEDCLUSTERS, NAME, "clusters")
+    return dict(live["status"]["version"]["history"][0])
+
+
+async def _settings(guest: Client) -> None:
+    found = {resource: await guest.get(resource, "cluster") for resource in SETTINGS}
+    assert at(found[k.INFRASTRUCTURES], "status.platform") == "KubeVirt"
+    assert at(found[k.INFRASTRUCTURES], "status.controlPlaneTopology") == "External"
+    assert at(found[k.INGRESS_CONFIGS], "spec.domain") == f"apps.{NAME}.apps.example.test"
+    assert at(found[k.NETWORK_CONFIGS], "status.networkType") == "Flannel"
+    assert at(found[k.PROXY_CONFIGS], "status.httpsProxy") == "http://proxy.test:3128"
+
+
+def _as_people_see_it(bin_dir: Path, kubeconfig: Path) -> None:
+    def get(*words: str) -> list[list[str]]:
+        command = [str(bin_dir / "kubectl"), f"--kubeconfig={kubeconfig}", "get", "--no-headers", *words]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        return [line.split() for line in done.stdout.splitlines()]
+
+    assert get("clusterversion")[0][:4] == ["version", "1.36.3", "True", "False"]
+    found = {row[0]: row[1:5] for row in get("co")}
+    assert set(found) == OPERATORS
+    assert all(row == ["1.36.3", "True", "False", "False"] for row in found.values()), found
+
+
+async def _nobody_inside_changes_it(guest: Client) -> None:
+    """An administrator of the guest is told where to go instead."""
+    update = {"spec": {"desiredUpdate": {"version": "1.37.0", "image": "registry.example/release:1.37.0"}}}
+    with pytest.raises(ApiError, match="hcp upgrade cluster"):
+        await guest.patch(k.CLUSTERVERSIONS, "version", None, update)
+    with pytest.raises(ApiError, match="HostedCluster"):
+        await guest.delete(k.NETWORK_CONFIGS, "cluster")
+    own = {"apiVersion": "config.openshift.io/v1", "kind": "ClusterOperator", "metadata": {"name": "own"}, "spec": {}}
+    await guest.create(own)
+    await guest.delete(k.CLUSTEROPERATORS, "own")
+
+
+async def _steady(admin: Client, guest: Client, operator: Callable[[], Running]) -> None:
+    running = Running.latest
+    before = await versions(guest)
+    running.writes.clear()
+    async with a_pass("hostedcluster"):
+        await admin.patch(k.HOSTEDCLUSTERS, NAME, "clusters", {"metadata": {"annotations": {"nudge": "2"}}})
+    assert running.writes == [] and await versions(guest) == before
+    # A new process goes through everything, and writes nothing.
+    await running.stop()
+    async with a_pass("hostedcluster", "guest", "cluster-version"):
+        again = operator()
+    assert again.writes == [] and await versions(guest) == before
+    assert json.dumps(before).count("clusteroperators/") == len(OPERATORS)
