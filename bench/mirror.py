@@ -1,10 +1,11 @@
 """An image set from one registry into another, by `oc-mirror` and by Debian's skopeo, image by image the same.
 
-    .venv/bin/python bench/mirror.py [--images 100] [--rounds 3] [--json FILE]
+    .venv/bin/python bench/mirror.py [--images 100] [--rounds 3] [--large 24] [--json FILE]
 
 Both registries are on this machine, with TLS and a password. Each round has new, empty targets, and the two programs
 take turns at going first. Some images are large, most are small, half of them share a base, as releases do. Then our
-own program runs once more, with nothing to do.
+own program runs once more, with nothing to do. `--large` makes the large layers larger: the memory that a program
+needs must not grow with them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -35,15 +35,17 @@ from tests.support.image_sets import tags_on_disk
 from tests.support.registry import Registry, start
 
 MIB = 1 << 20
+Times = list[tuple[float, float]]
+Work = Callable[[], tuple[float, float]]
 
 
-def images(folder: Path, count: int) -> dict[str, Path]:
-    """One in ten has a layer of 24 MiB, the others one of 1 MiB; every second one stands on a base of 8 MiB."""
+def images(folder: Path, count: int, large: int = 24) -> dict[str, Path]:
+    """One in ten has a large layer, the others one of 1 MiB; every second one stands on a base of 8 MiB."""
     base = write_image(folder / "base", "base", [_layer("base", 8 * MIB)], ImageConfig())
     found = {}
     for number in range(count):
         name = f"team/part-{number:03}"
-        size = 24 * MIB if number % 10 == 0 else MIB
+        size = large * MIB if number % 10 == 0 else MIB
         below = read_layout(base.path) if number % 2 else None
         write_image(folder / str(number), name, [_layer(name, size)], ImageConfig(), base=below)
         found[name] = folder / str(number)
@@ -66,7 +68,7 @@ class Bench:
         self.folder, self.source, self.names = folder, source, names
         self.skopeo = payload.ensure(["skopeo"])["skopeo"] / "bin" / "skopeo"
 
-    def ours(self, target: Registry) -> Callable[[], None]:
+    def ours(self, target: Registry) -> Work:
         work = self._site(target)
         listed = [{"name": f"{self.source.host}/{name}:v1"} for name in self.names]
         document = {
@@ -79,7 +81,7 @@ class Bench:
         words = [program, "-c", "isc.yaml", "--workspace", "file://w", f"docker://{target.host}", "--v2"]
         return lambda: _run([*words, "--authfile", "auth.json", "--ca", "certs/ca.crt"], work)
 
-    def theirs(self, target: Registry) -> Callable[[], None]:
+    def theirs(self, target: Registry) -> Work:
         work = self._site(target)
         listed = {"images": {name: ["v1"] for name in self.names}, "cert-dir": "certs", "tls-verify": True}
         (work / "sync.yaml").write_text(yaml.safe_dump({self.source.host: listed}))
@@ -106,22 +108,36 @@ class Bench:
         return work
 
 
-def _run(words: list[str], folder: Path) -> None:
-    done = subprocess.run(words, cwd=folder, capture_output=True, text=True, check=False)
+# A process counts the memory of whoever started it, until then, as its own: so a small one starts it.
+STARTER = """
+import resource, subprocess, sys, time
+begun = time.monotonic()
+code = subprocess.call(sys.argv[2:])
+with open(sys.argv[1], "w") as file:
+    print(time.monotonic() - begun, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024, file=file)
+sys.exit(code)
+"""
+
+
+def _run(words: list[str], folder: Path) -> tuple[float, float]:
+    """Seconds, and the most memory in MiB."""
+    starter = [sys.executable, "-I", "-S", "-c", STARTER, "used"]
+    done = subprocess.run([*starter, *words], cwd=folder, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{words[0]} failed:\n{done.stderr[-2000:]}")
+    seconds, most = (folder / "used").read_text().split()
+    return float(seconds), float(most)
 
 
-def measured(work: Callable[[], None]) -> float:
-    begun = time.monotonic()
-    work()
-    return time.monotonic() - begun
+def _named(ours: Times, theirs: Times, again: Times) -> list[tuple[str, Times]]:
+    return [("oc-mirror", ours), ("skopeo sync", theirs), ("second run", again)]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=int, default=100)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--large", type=int, default=24, help="MiB of the large layers")
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="bench-mirror-"))
@@ -130,13 +146,13 @@ def main() -> None:
         (folder / "source").mkdir()
         source, process = start(folder / "source", passwords=True)
         processes.append(process)
-        made = images(folder / "images", options.images)
+        made = images(folder / "images", options.images, options.large)
         asyncio.run(fill(source, made))
         total = sum(read_layout(path).size for path in made.values())
         bench = Bench(folder, source, list(made))
-        ours: list[float] = []
-        theirs: list[float] = []
-        again: list[float] = []
+        ours: Times = []
+        theirs: Times = []
+        again: Times = []
         for number in range(options.rounds):
             targets = []
             for name in ("ours", "theirs"):
@@ -147,20 +163,23 @@ def main() -> None:
             mine = bench.ours(targets[0])
             turns = [(ours, mine), (theirs, bench.theirs(targets[1]))]
             for times, work in turns if number % 2 else turns[::-1]:
-                times.append(measured(work))
-            again.append(measured(mine))
+                times.append(work())
+            again.append(mine())
             have = [set(tags_on_disk(folder / f"{name}{number}/data").values()) for name in ("ours", "theirs")]
             if have[0] != have[1] or len(have[0]) != options.images:
                 raise SystemExit("the two targets differ")
+        seconds = {name: [one[0] for one in times] for name, times in _named(ours, theirs, again)}
+        median = {name: statistics.median(times) for name, times in seconds.items()}
         found = {
             "images": options.images,
             "MiB": total // MIB,
-            "oc-mirror": round(statistics.median(ours), 2),
-            "skopeo sync": round(statistics.median(theirs), 2),
-            "ratio": round(statistics.median(ours) / statistics.median(theirs), 2),
-            "second run": round(statistics.median(again), 2),
-            "second run per 100 images": round(statistics.median(again) * 100 / options.images, 2),
-            "rounds": {"oc-mirror": ours, "skopeo sync": theirs, "second run": again},
+            **{name: round(value, 2) for name, value in median.items()},
+            "ratio": round(median["oc-mirror"] / median["skopeo sync"], 2),
+            "second run per 100 images": round(median["second run"] * 100 / options.images, 2),
+            "most memory, MiB": {
+                name: round(max(one[1] for one in times)) for name, times in _named(ours, theirs, again)
+            },
+            "rounds": seconds,
         }
         print(json.dumps(found, indent=2))
         if options.json:

@@ -20,6 +20,8 @@ Step = Callable[[int, int, str], None]
 Load = Callable[[Item], Awaitable[Image]]
 # So many refusals by the target, before it took anything, end a run.
 REFUSALS = 3
+# How many images are looked for at once: more than are copied, since looking moves nothing.
+LOOKS = 16
 
 
 @dataclass
@@ -62,6 +64,7 @@ class Copier:
         self._to = to
         self._step = step
         self._slots = asyncio.Semaphore(parallel)
+        self._looks = asyncio.Semaphore(max(parallel, LOOKS))
         self._seconds = seconds
         self._copied = Copied()
         self._total = 0
@@ -80,34 +83,36 @@ class Copier:
         """What is not there yet."""
 
         async def lacks(item: Item) -> bool:
-            async with self._slots:
-                return not await self._to.has(item)
+            return not await self._has(item)
 
         found = await together(lacks(item) for item in plan.items)
         return [item for item, lacking in zip(plan.items, found, strict=True) if lacking]
 
     async def _one(self, item: Item, plan: Plan, incomplete: set[str]) -> None:
         name = f"{item.repository}:{item.tag}"
-        async with self._slots:
-            try:
-                if await self._to.has(item):
-                    self._copied.present.append(item)
-                else:
-                    self._whole(item, incomplete)
-                    async with asyncio.timeout(self._seconds):
-                        await self._to.put(item)
-                    self._copied.sent.append(item)
-            except DiskError:
-                raise
-            except (HcpError, TimeoutError) as error:
-                if isinstance(error, PushError):
-                    self._refused += 1
-                    if not self._copied.done and self._refused >= min(REFUSALS, self._total):
-                        raise  # the target takes nothing: no use in asking for each image
-                self._failed.add(item.group)
-                plan.problems.append(Problem.of(item.kind, item.source or name, self._said(item, error)))
-                return
+        try:
+            if await self._has(item):
+                self._copied.present.append(item)
+            else:
+                self._whole(item, incomplete)
+                async with self._slots, asyncio.timeout(self._seconds):
+                    await self._to.put(item)
+                self._copied.sent.append(item)
+        except DiskError:
+            raise
+        except (HcpError, TimeoutError) as error:
+            if isinstance(error, PushError):
+                self._refused += 1
+                if not self._copied.done and self._refused >= min(REFUSALS, self._total):
+                    raise  # the target takes nothing: no use in asking for each image
+            self._failed.add(item.group)
+            plan.problems.append(Problem.of(item.kind, item.source or name, self._said(item, error)))
+            return
         self._step(self._copied.done, self._total, name)
+
+    async def _has(self, item: Item) -> bool:
+        async with self._looks:
+            return await self._to.has(item)
 
     def _whole(self, item: Item, incomplete: set[str]) -> None:
         """Whoever finds a release must find all it names."""

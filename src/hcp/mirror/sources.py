@@ -19,6 +19,8 @@ from hcp.oci.reference import Reference
 
 T = TypeVar("T")
 LONGEST_PAUSE = 30.0
+# Questions at once: each has a connection, and making those costs more than asking.
+QUESTIONS = 16
 
 
 class Sources:
@@ -31,6 +33,7 @@ class Sources:
         self._clients: dict[str, RegistryClient] = {}
         self._retries = retries
         self._pause = pause
+        self._questions = asyncio.Semaphore(QUESTIONS)
         self.read_bytes = 0
 
     async def __aenter__(self) -> Self:
@@ -61,7 +64,11 @@ class Sources:
         raise AssertionError("unreachable")
 
     async def digest(self, ref: Reference) -> str:
-        return await self.patiently(lambda: self.client(ref).digest(ref))
+        async def ask() -> str:
+            async with self._questions:
+                return await self.client(ref).digest(ref)
+
+        return await self.patiently(ask)
 
     async def image(self, ref: Reference) -> Image:
         """All of an image, those for other platforms too; its blobs are read when they are sent."""

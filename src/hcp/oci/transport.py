@@ -49,7 +49,9 @@ class RegistryTransport:
         self._address_policy = address_policy
         self._trust_env = trust_env and not address_policy.guarded
         self._socket = socket
-        self._headers: dict[tuple[str, str], str | Token] = {}
+        self._tokens: dict[tuple[str, str], Token] = {}
+        # Registries that ask for the password itself: it goes with the first request to each of their repositories.
+        self._basic: set[str] = set()
         # Connections whose addresses are checked, and those of registries that may be anywhere.
         self._sessions: dict[bool, aiohttp.ClientSession] = {}
         self._busy = 0
@@ -206,21 +208,25 @@ class RegistryTransport:
         raise errors.unreachable(str(ref), ref.host, f"it answers with HTTP {status}")
 
     def _with_auth(self, ref: Reference, headers: Mapping[str, str] | None) -> dict[str, str]:
-        known = self._headers.get((ref.registry, ref.repository))
-        value = _bearer(known) if isinstance(known, Token) else known
+        token = self._tokens.get((ref.registry, ref.repository))
+        value = _bearer(token) if token is not None else None
+        if value is None and ref.registry in self._basic:
+            login = self._auths.find(ref)
+            value = login.basic if login is not None else None
         return {**(headers or {}), **({"Authorization": value} if value else {})}
 
     async def _authorise(self, ref: Reference, challenges: list[Challenge], actions: str) -> None:
         """Get a token, or fall back to the password, and keep it for this repository."""
         login = self._auths.find(ref)
         key = (ref.registry, ref.repository)
-        self._headers.pop(key, None)
+        self._tokens.pop(key, None)
+        self._basic.discard(ref.registry)
         for challenge in challenges:
             if challenge.scheme == "bearer" and challenge.realm:
-                self._headers[key] = await self._token(ref, challenge, login, actions)
+                self._tokens[key] = await self._token(ref, challenge, login, actions)
                 return
             if challenge.scheme == "basic" and login is not None:
-                self._headers[key] = login.basic
+                self._basic.add(ref.registry)
                 return
         raise errors.unauthorized(str(ref), ref.host, login is not None)
 

@@ -7,6 +7,9 @@ from collections.abc import Collection, Mapping
 
 from hcp.errors import HcpError
 
+# Not a certificate, so no registry's own CA is meant.
+UNVERIFIED = "unverified"
+
 
 def from_config_map(data: Mapping[str, str] | None) -> dict[str, str]:
     """The ConfigMap of additionalTrustedCA: keys are `host` or `host..port`, since a key cannot hold a colon."""
@@ -32,9 +35,10 @@ class Trust:
     def context(self, registry: str) -> ssl.SSLContext:
         """The settings for one registry (`host` or `host:port`)."""
         if registry in self._unverified:
-            context = ssl.create_default_context()
-            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-            return self._contexts.setdefault(f"unverified {registry}", context)
+            if UNVERIFIED not in self._contexts:
+                self._contexts[UNVERIFIED] = context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+                context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+            return self._contexts[UNVERIFIED]
         extra = self._registries.get(registry, "")
         if extra not in self._contexts:
             self._contexts[extra] = self._make(extra, registry)

@@ -20,6 +20,8 @@ from hcp.oci.client import MANIFEST_TYPES
 from hcp.oci.errors import BrokenImage, ImageUnauthorized, RegistryUnreachable, UnknownImage
 from hcp.oci.pool import RegistryPool
 
+PASSWORD = "Basic " + base64.b64encode(b"user:secret").decode()
+
 
 def digest_of(raw: bytes) -> str:
     return "sha256:" + hashlib.sha256(raw).hexdigest()
@@ -27,11 +29,12 @@ def digest_of(raw: bytes) -> str:
 
 @dataclass
 class MemoryRegistry:
-    """Holds blobs and manifests in memory; `needs_token` makes it ask for a bearer token first."""
+    """Holds blobs and manifests in memory; it may ask for a bearer token, or for the password with every request."""
 
     blobs: dict[str, bytes] = field(default_factory=dict)
     tags: dict[str, bytes] = field(default_factory=dict)
     needs_token: bool = False
+    needs_password: bool = False
     cut_after: int = 0
     requests: list[str] = field(default_factory=list)
     host: str = ""
@@ -55,7 +58,7 @@ class MemoryRegistry:
 
     async def token(self, request: web.Request) -> web.Response:
         self.requests.append(f"token {request.query['scope']}")
-        if request.headers.get("Authorization") != "Basic " + base64.b64encode(b"user:secret").decode():
+        if request.headers.get("Authorization") != PASSWORD:
             return web.Response(status=401)
         return web.json_response({"token": "good", "expires_in": 300})
 
@@ -65,6 +68,9 @@ class MemoryRegistry:
         if self.needs_token and request.headers.get("Authorization") != "Bearer good":
             challenge = f'Bearer realm="http://{self.host}/token",service="test",scope="repository:a/b:pull"'
             return web.Response(status=401, headers={"WWW-Authenticate": challenge})
+        if self.needs_password and request.headers.get("Authorization") != PASSWORD:
+            self.requests.append("refused")
+            return web.Response(status=401, headers={"WWW-Authenticate": 'Basic realm="test"'})
         raw = (self.tags if kind == "manifests" else self.blobs).get(name)
         if raw is None:
             return web.Response(status=404)
@@ -86,7 +92,7 @@ async def registry() -> AsyncIterator[MemoryRegistry]:
     fake = MemoryRegistry()
     app = web.Application()
     app.router.add_get("/token", fake.token)
-    app.router.add_get("/v2/a/b/{kind}/{name}", fake.serve)
+    app.router.add_get("/v2/a/{repository}/{kind}/{name}", fake.serve)
     runner = web.AppRunner(app)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)
@@ -149,6 +155,16 @@ async def test_a_token_is_bought_once_with_the_pull_secret(registry: MemoryRegis
     async with RegistryClient(auths, plain_http=[registry.host]) as client:
         assert await client.read_files(image, ["f"]) == {"f": b"1"}
     assert [r for r in registry.requests if r.startswith("token")] == ["token repository:a/b:pull"]
+
+
+async def test_a_password_goes_along_once_a_registry_has_asked_for_it(registry: MemoryRegistry) -> None:
+    registry.needs_password = True
+    registry.add_image("t", {"f": b"1"})
+    auths = {"auths": {registry.host: {"username": "user", "password": "secret"}}}
+    async with RegistryClient(auths, plain_http=[registry.host]) as client:
+        for repository in ("b", "c", "d"):
+            await client.digest(f"{registry.host}/a/{repository}:t")
+    assert registry.requests.count("refused") == 1
 
 
 @pytest.mark.parametrize(

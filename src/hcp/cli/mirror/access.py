@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import socket
 import ssl
@@ -49,7 +50,7 @@ def authorities(call: Call) -> str:
         return ""
     data = read("ca", call.text("ca"))
     try:
-        ssl.create_default_context().load_verify_locations(cadata=data.decode())
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(cadata=data.decode())
     except (ssl.SSLError, ValueError) as error:
         raise refuse("ca", call.text("ca"), str(error), "one or more PEM certificates") from None
     return data.decode()
@@ -88,7 +89,7 @@ def known_mirrors(workspace: Workspace) -> list[Mirror]:
 
 def graphs(call: Call, found: Sources) -> Graphs:
     place = call.text("update-url") or os.environ.get("UPDATE_URL_OVERRIDE") or ""
-    return Graphs(found, place, Trust(authorities(call)))
+    return Graphs(found, place, trust(call))
 
 
 def pusher(call: Call, target: Target, told: Callable[[int], None]) -> Pusher:
@@ -105,8 +106,16 @@ def pusher(call: Call, target: Target, told: Callable[[int], None]) -> Pusher:
     )
 
 
-def trust(call: Call, registry: str, *, verified: bool) -> Trust:
-    return Trust(authorities(call), host_certificates.find(registry), unverified=() if verified else (registry,))
+def trust(call: Call, registry: str = "", *, verified: bool = True) -> Trust:
+    """For a registry, or for what is fetched like any file."""
+    own = host_certificates.find(registry) if registry else {}
+    return _trust(authorities(call), tuple(own.items()), () if verified else (registry,))
+
+
+@functools.lru_cache(maxsize=64)
+def _trust(bundle: str, own: tuple[tuple[str, str], ...], unverified: tuple[str, ...]) -> Trust:
+    """Shared, since reading the system's CAs takes longer than asking a registry."""
+    return Trust(bundle, dict(own), unverified=unverified)
 
 
 def speaks_no_tls(registry: str) -> bool:

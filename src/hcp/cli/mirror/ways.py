@@ -21,7 +21,6 @@ from hcp.mirror.sources import Sources
 from hcp.mirror.store import BlobStore
 from hcp.mirror.workspace import DiskError, Workspace, cache_taken, disk_errors, folder
 from hcp.oci.image import Image
-from hcp.oci.trust import Trust
 from hcp.publish.target import Target
 
 
@@ -103,8 +102,7 @@ async def from_disk(call: Call) -> int:
 
 
 async def made_plan(call: Call, images: ImageSet, sources: Sources, workspace: Workspace, telling: Telling) -> Plan:
-    trust = Trust(access.authorities(call))
-    reach = Access(sources, access.graphs(call, sources), trust, telling.show)
+    reach = Access(sources, access.graphs(call, sources), access.trust(call), telling.show)
     return await plan_images(
         images,
         reach,

@@ -8,11 +8,14 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from hcp.cli.engine.terminal import alarm, note
-from hcp.cli.shared.watched import Watched
 from hcp.errors import HcpError
-from hcp.kube import Client
+
+if TYPE_CHECKING:  # commands that only show progress reach no cluster
+    from hcp.cli.shared.watched import Watched
+    from hcp.kube import Client
 
 TIMED_OUT = 3
 # How often the seconds of the living line move; nothing is asked for then.
