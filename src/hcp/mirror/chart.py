@@ -1,23 +1,22 @@
 """The images of a helm chart, as far as they can be known without rendering it. Pure.
 
 They are looked for in the annotations of Chart.yaml, in values (repository, tag, digest, registry; or one text), in
-places that the configuration names, and in templates that name an image outright.
+places that the configuration names, and in lines of templates that can be followed.
 """
 
 from __future__ import annotations
 
 import io
-import re
 import tarfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from hcp.errors import HcpError
+from hcp.mirror import chart_templates
 from hcp.oci.reference import Reference
 
 MOST = 32 << 20
-_LITERAL = re.compile(r"^\s*-?\s*image:\s*[\"']?([^\s\"'{}]+)[\"']?\s*$", re.MULTILINE)
 
 
 @dataclass
@@ -26,6 +25,8 @@ class Chart:
     version: str = ""
     app_version: str = ""
     images: list[str] = field(default_factory=list)
+    # Lines of templates whose image is made by more than values and defaults.
+    unknown: list[str] = field(default_factory=list)
 
 
 def read(files: Mapping[str, bytes], paths: Iterable[str] = ()) -> Chart:
@@ -41,12 +42,17 @@ def read(files: Mapping[str, bytes], paths: Iterable[str] = ()) -> Chart:
         version = str((own or {}).get("appVersion") or "") if isinstance(own, Mapping) else ""
         found.update(dict.fromkeys(_annotated(own)))
         found.update(dict.fromkeys(in_values(values, version)))
+        for path, data in files.items():
+            if path.startswith(f"{folder}templates/") and path.endswith((".yaml", ".yml", ".tpl")):
+                text = data.decode("utf-8", "replace")
+                for image, known in chart_templates.images(text, values, own if isinstance(own, Mapping) else {}):
+                    if known:
+                        found[image] = None
+                    else:
+                        chart.unknown.append(f"{path}: {image}")
         if not folder:
             for path in paths:
                 found.update(dict.fromkeys(_at(values, path, version)))
-    for path, data in files.items():
-        if "templates/" in path and path.endswith((".yaml", ".yml", ".tpl")):
-            found.update(dict.fromkeys(_LITERAL.findall(data.decode("utf-8", "replace"))))
     chart.images = [image for image in found if _is_image(image)]
     return chart
 

@@ -18,8 +18,8 @@ from hcp.oci.push import together
 from hcp.oci.trust import Trust
 
 
-async def plan_chart(scope: Scope, chart: Chart, kept: Path) -> None:
-    """The chart's file lies in `kept` afterwards."""
+async def plan_chart(scope: Scope, chart: Chart, kept: Path) -> list[str]:
+    """Lines of its templates whose image is not known. The chart's file lies in `kept` afterwards."""
     if chart.path:
         files = await asyncio.to_thread(_local, Path(chart.path))
     else:
@@ -31,6 +31,7 @@ async def plan_chart(scope: Scope, chart: Chart, kept: Path) -> None:
             await scope.add("helm", image)
 
     await together(one(image) for image in found.images)
+    return found.unknown
 
 
 async def _fetched(chart: Chart, kept: Path, trust: Trust) -> bytes:

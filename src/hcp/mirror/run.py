@@ -54,7 +54,12 @@ async def plan_images(
     for chart in images.charts:
         access.told(f"reading the chart {chart.name}")
         with scope.problems("helm", f"chart {chart.name}"):
-            await plan_chart(scope, chart, folder.parent / "helm" / "charts")
+            unknown = await plan_chart(scope, chart, folder.parent / "helm" / "charts")
+            if unknown:
+                access.told(
+                    f"chart {chart.name}: {len(unknown)} images are made by its templates' own programs, such as "
+                    f"{unknown[0]}; those that its values do not have belong into imagePaths or additionalImages"
+                )
     access.told("finding additional images")
     await plan_additional(scope, images.additional)
     return scope.plan

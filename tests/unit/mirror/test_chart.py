@@ -48,6 +48,47 @@ def test_images_are_found_where_charts_have_them() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("line", "image"),
+    [
+        ("image: {{ .Values.name }}:{{ .Values.tag }}", "r.io/a:7"),
+        ('image: "{{ .Values.name }}:{{ .Values.none | default .Chart.AppVersion }}"', "r.io/a:9"),
+        ('- image: {{ default "r.io/b:1" .Values.none | quote }}', "r.io/b:1"),
+        ("image: {{ $.Values.deep.image }}", "r.io/c:2"),
+        ('image: "r.io/{{- .Values.deep.part -}}:v{{ .Chart.Version }}"', "r.io/d:v3"),
+        ("image: {{ .Values.name }}:{{ .Values.none }}", "r.io/a"),
+    ],
+)
+def test_values_and_defaults_in_templates_are_followed(line: str, image: str) -> None:
+    values = b"name: r.io/a\ntag: 7\ndeep: {image: 'r.io/c:2', part: d}\n"
+    described = b"name: shop\nversion: '3'\nappVersion: '9'\n"
+    found = chart.read({"Chart.yaml": described, "values.yaml": values, "templates/a.yaml": line.encode()})
+    assert image in found.images
+    assert found.unknown == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'image: {{ include "shop.image" . }}',
+        "image: {{ .Values.name }}:{{ .Values.tag | trunc 3 }}",
+        'image: {{ printf "%s:%s" .Values.name .Values.tag }}',
+        "image: {{ .Values.deep }}",
+    ],
+)
+def test_what_templates_compute_is_told(line: str) -> None:
+    values = b"name: r.io/a\ntag: 7\ndeep: {x: y}\n"
+    found = chart.read({"Chart.yaml": b"name: shop\n", "values.yaml": values, "templates/a.yaml": line.encode()})
+    assert found.images == []
+    assert found.unknown == [f"templates/a.yaml: {line.removeprefix('image: ')}"]
+
+
+def test_comments_of_templates_name_no_images() -> None:
+    text = b"{{/* for example\nimage: r.io/old:1\n*/}}\nimage: r.io/new:1\n"
+    found = chart.read({"Chart.yaml": b"name: shop\n", "templates/a.yaml": text})
+    assert found.images == ["r.io/new:1"]
+
+
 def test_a_packed_chart_is_the_same() -> None:
     data = io.BytesIO()
     with tarfile.open(fileobj=data, mode="w:gz") as archive:
