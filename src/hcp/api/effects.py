@@ -57,6 +57,7 @@ HOSTEDCLUSTER: dict[str, Effect] = {
     "serviceAccountSigningKey": Effect((API, MANAGER)),
     "configuration.apiServer.audit": Effect((API,)),
     "configuration.network.serviceNodePortRange": Effect((API,)),
+    "configuration.operatorhub": Effect(note="default catalogs come and go inside the guest"),
     "configuration.proxy.httpProxy": MACHINES,
     "configuration.proxy.httpsProxy": MACHINES,
     "configuration.proxy.noProxy": MACHINES,

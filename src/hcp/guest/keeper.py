@@ -11,12 +11,13 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from hcp.api.names import LABEL_MANAGED_BY, MANAGED_BY
 from hcp.controlplane.meta import digest
 from hcp.errors import HcpError
-from hcp.guest import look, manifests, node_trust, old_classes, storage
+from hcp.guest import look, manifests, node_trust, old_classes, olm, storage
 from hcp.guest.applying import AT_ONCE, apply_definitions
 from hcp.guest.objects import SYSTEM, GuestParams, Manifest
 from hcp.guest.rewrite import rewrite_encrypted
@@ -25,7 +26,7 @@ from hcp.guest.view import GuestView
 from hcp.guest.views import Views
 from hcp.kube import Client
 from hcp.kube.errors import NotFound
-from hcp.kube.resources import CONFIGMAPS, CRDS, DAEMONSETS, SERVICEACCOUNTS
+from hcp.kube.resources import CATALOGSOURCES, CONFIGMAPS, CRDS, DAEMONSETS, NAMESPACES, SERVICEACCOUNTS
 from hcp.runtime.apply import apply_if_changed
 from hcp.runtime.context import PUBLISHED_KUBECONFIG, OperatorContext
 from hcp.runtime.controller import Controller, Result, namespace_of
@@ -57,6 +58,8 @@ class State:
     applied_at: float = 0.0
     # Fingerprint of the encryption key under which everything was written last.
     rewritten: str = ""
+    # Whether there is any catalog of operators.
+    catalogs: bool = False
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ class Keeper:
         for key, wanted in self._wanted.items():
             if wanted.hosted_ns == hosted and wanted.guest is not None:
                 seen = self.state(key).seen
-                if seen is not None and look.look(view, manifests.objects(wanted.guest)) != seen:
+                if seen is not None and look.look(view, _objects(wanted.guest, self.state(key))) != seen:
                     self.controller.enqueue(key)
 
     def state(self, key: str) -> State:
@@ -127,7 +130,7 @@ class Keeper:
             return [] if wanted is not None else ["the hosted API"]
         if state.guest is None or not state.guest.reachable:
             return [(state.guest and state.guest.problem) or "the hosted API"]
-        if state.applied != digest(manifests.objects(wanted.guest)):
+        if state.applied != digest(_objects(wanted.guest, state)):
             return ["the parts inside the cluster"]
         return list(state.guest.waiting) if state.guest.nodes else []
 
@@ -187,8 +190,6 @@ class Keeper:
             return GuestState(problem=f"The inside of the hosted cluster cannot be reconciled: {exc}")
 
     async def _kept(self, key: str, params: GuestParams, wanted: Wanted, state: State, client: Client) -> GuestState:
-        objects = manifests.objects(params)
-        version = digest(objects)
         async with asyncio.timeout(KEEP_TIMEOUT):
             await client.raw_text("GET", "/livez")
             if late := await _unpublished(client, params):
@@ -197,13 +198,13 @@ class Keeper:
             await view.nodes.wait_synced()
             if view.nodes.list():
                 await view.follow_parts()
-            if state.applied != version or time.monotonic() - state.applied_at > RESYNC:
-                if params.storage is not None:
-                    await old_classes.remove(client, objects)
-                await _apply_all(client, view, objects)
-                state.applied, state.applied_at = version, time.monotonic()
-            else:
-                await _apply_all(client, view, [o for o in objects if _followed(view, o)])
+            objects = await _made_true(client, view, params, state)
+            if params.catalogs is not None:
+                await view.follow_catalogs()
+                if state.catalogs != bool(view.catalogs.list()):
+                    state.catalogs = not state.catalogs
+                    objects = await _made_true(client, view, params, state)
+                await _remove_catalogs(client, view, params)
         if wanted.rewrite and state.rewritten != wanted.rewrite:
             # Takes as long as there are objects; each request has its own end.
             count = await rewrite_encrypted(client)
@@ -228,6 +229,37 @@ class Keeper:
         )
 
 
+def _objects(params: GuestParams, state: State) -> list[Manifest]:
+    if params.catalogs is not None and state.catalogs:
+        params = replace(params, catalogs=replace(params.catalogs, used=True))
+    return manifests.objects(params)
+
+
+async def _made_true(client: Client, view: GuestView, params: GuestParams, state: State) -> list[Manifest]:
+    """All of it when it changed or nobody looked for long, otherwise what is followed."""
+    objects = _objects(params, state)
+    version = digest(objects)
+    if state.applied != version or time.monotonic() - state.applied_at > RESYNC:
+        if params.storage is not None:
+            await old_classes.remove(client, objects)
+        await _apply_all(client, view, objects)
+        state.applied, state.applied_at = version, time.monotonic()
+    else:
+        await _apply_all(client, view, [o for o in objects if _followed(view, o)])
+    return objects
+
+
+async def _remove_catalogs(client: Client, view: GuestView, params: GuestParams) -> None:
+    """Default sources that were turned off."""
+    wanted = {one.default.name for one in params.catalogs.catalogs} if params.catalogs else set()
+    for live in view.catalogs.list():
+        name, namespace = live["metadata"]["name"], live["metadata"].get("namespace")
+        ours = (live["metadata"].get("labels") or {}).get(LABEL_MANAGED_BY) == MANAGED_BY
+        if ours and namespace == olm.MARKETPLACE and name not in wanted:
+            with contextlib.suppress(NotFound):
+                await client.delete(CATALOGSOURCES, name, namespace)
+
+
 async def _remove_node_trust(client: Client) -> None:
     """Nobody changes bundles any more. The DaemonSet goes last: it is what makes us come here again."""
     for resource in (SERVICEACCOUNTS, CONFIGMAPS, DAEMONSETS):
@@ -245,9 +277,14 @@ async def _unpublished(client: Client, guest: GuestParams) -> tuple[str, ...]:
 
 
 def _followed(view: GuestView, obj: Manifest) -> bool:
-    """Whether the view has this object's kind: then comparing costs no request, and drift is seen at once."""
+    """Whether the view has this object's kind: then comparing costs no request, and drift is seen at once.
+
+    Of catalogs it knows only that they are there.
+    """
+    if obj["kind"] == CATALOGSOURCES.kind:
+        return view.catalogs.synced and view.catalogs.get(obj["metadata"]["name"], obj["metadata"]["namespace"]) is None
     informer = view.of(obj)
-    return informer is not None and informer.synced
+    return informer is not None and informer.synced and informer.covers(obj)
 
 
 async def _apply_all(client: Client, view: GuestView, objects: list[Manifest]) -> None:
@@ -259,9 +296,10 @@ async def _apply_all(client: Client, view: GuestView, objects: list[Manifest]) -
                 obj = storage.as_chosen(obj, await _live(client, obj))
             await apply_if_changed(client, view.of(obj), obj)
 
-    # Objects of a kind can only be made once there is the kind.
+    # Objects of a kind can only be made once there is the kind, and in a namespace once there is that.
     await apply_definitions(client, [o for o in objects if o["kind"] == CRDS.kind])
-    await asyncio.gather(*(one(o) for o in objects if o["kind"] != CRDS.kind))
+    await asyncio.gather(*(one(o) for o in objects if o["kind"] == NAMESPACES.kind))
+    await asyncio.gather(*(one(o) for o in objects if o["kind"] not in (CRDS.kind, NAMESPACES.kind)))
 
 
 async def _live(client: Client, obj: Manifest) -> Manifest | None:

@@ -30,6 +30,8 @@ class Look:
     agent: str
     workloads: tuple[Part, ...]
     kubelet: str
+    # Catalogs of operators, by namespace and name.
+    catalogs: tuple[str, ...] = ()
 
     def has(self, kind: str, name: str) -> bool:
         return any(part[:2] == (kind, name) for part in self.parts)
@@ -39,7 +41,7 @@ def look(view: GuestView, wanted: Iterable[Manifest]) -> Look:
     """Nothing is asked: the view is followed."""
     nodes = view.nodes.list()
     ready = sum(is_true(at(n, "status.conditions"), "Ready") for n in nodes)
-    names = {(m["kind"], m["metadata"]["name"]) for m in wanted if m["kind"] in ("DaemonSet", "Deployment")}
+    names = {(m["kind"], m["metadata"]["name"]) for m in wanted if _is_part(m)}
     daemons, deployments = view.daemons.list(), view.deployments.list()
     live = [("DaemonSet", one) for one in daemons] + [("Deployment", one) for one in deployments]
     parts = sorted((kind, str(o["metadata"]["name"]), int(o["metadata"].get("generation") or 0)) for kind, o in live)
@@ -48,7 +50,8 @@ def look(view: GuestView, wanted: Iterable[Manifest]) -> Look:
     late = waiting(names, by_name, ready)
     workloads = tuple(_part(kind, name, by_name.get((kind, name))) for kind, name in sorted(names))
     agent = running[0] if running else ""
-    return Look(len(nodes), ready, late, tuple(parts), agent, workloads, _oldest_kubelet(nodes))
+    catalogs = sorted(f"{o['metadata'].get('namespace')}/{o['metadata']['name']}" for o in view.catalogs.list())
+    return Look(len(nodes), ready, late, tuple(parts), agent, workloads, _oldest_kubelet(nodes), tuple(catalogs))
 
 
 def _part(kind: str, name: str, live: Mapping[str, Any] | None) -> Part:
@@ -63,6 +66,11 @@ def _oldest_kubelet(nodes: Iterable[Mapping[str, Any]]) -> str:
         with contextlib.suppress(HcpError):  # a node may say anything
             found[text] = parse_version(text)
     return min(found, key=lambda text: found[text], default="")
+
+
+def _is_part(obj: Manifest) -> bool:
+    """Without which no node is of use; what stands in namespaces of its own is not."""
+    return obj["kind"] in ("DaemonSet", "Deployment") and obj["metadata"].get("namespace") == SYSTEM
 
 
 def _runs(pod: Mapping[str, Any]) -> bool:

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from hcp.guest import coredns, flannel, konnectivity, kube_proxy, kubernetes_service, node_trust, rights, storage_parts
+from hcp.guest import (
+    coredns,
+    flannel,
+    konnectivity,
+    kube_proxy,
+    kubernetes_service,
+    node_trust,
+    olm,
+    rights,
+    storage_parts,
+)
 from hcp.guest.objects import GuestParams, Manifest
 
 
@@ -16,4 +26,5 @@ def objects(g: GuestParams) -> list[Manifest]:
         *coredns.objects(g),
         *node_trust.objects(g),
         *storage_parts.objects(g),
+        *olm.objects(g),
     ]

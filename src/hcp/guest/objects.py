@@ -9,6 +9,7 @@ from typing import Any
 from hcp.api.names import LABEL_MANAGED_BY, MANAGED_BY
 from hcp.controlplane.meta import digest
 from hcp.controlplane.params import Params
+from hcp.guest.catalogs import GuestCatalogs
 from hcp.guest.storage import GuestStorage
 
 Manifest = dict[str, Any]
@@ -36,6 +37,8 @@ class GuestParams:
     kubelet_client_ca: bytes = b""
     # None in a cluster without volumes of its infra cluster.
     storage: GuestStorage | None = None
+    # None in a cluster whose release has no OLM.
+    catalogs: GuestCatalogs | None = None
 
     @property
     def trust_mark(self) -> dict[str, str]:

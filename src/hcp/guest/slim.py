@@ -11,6 +11,7 @@ from hcp.kubevirt.slim import only, reduced
 Object = dict[str, Any]
 MOST_NODES = 2_000
 MOST_REQUESTS = 1_000
+MOST_CATALOGS = 1_000
 
 
 def node(obj: Object) -> Object:
@@ -25,6 +26,11 @@ def node(obj: Object) -> Object:
             "nodeInfo": only(at(obj, "status.nodeInfo"), ("kubeletVersion",)),
         },
     )
+
+
+def catalog(obj: Object) -> Object:
+    """That there is one, and whose it is."""
+    return reduced(obj, {})
 
 
 def request(obj: Object) -> Object:

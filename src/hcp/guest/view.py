@@ -14,7 +14,7 @@ from hcp.api.names import LABEL_MANAGED_BY, MANAGED_BY
 from hcp.guest import slim
 from hcp.guest.objects import SYSTEM
 from hcp.kube import Client
-from hcp.kube.resources import CSRS, DAEMONSETS, DEPLOYMENTS, NODES, PODS
+from hcp.kube.resources import CATALOGSOURCES, CSRS, DAEMONSETS, DEPLOYMENTS, NODES, PODS
 from hcp.runtime import Informer
 
 _OURS = f"{LABEL_MANAGED_BY}={MANAGED_BY}"
@@ -47,6 +47,9 @@ class GuestView:
         self.deployments = Informer(client, DEPLOYMENTS, SYSTEM, _OURS, most=_MOST_PARTS)
         self.agents = Informer(client, PODS, SYSTEM, _AGENTS, transform=_phase_only, most=slim.MOST_NODES)
 
+        # Followed where the release can read them: the first one starts those who do.
+        self.catalogs = Informer(client, CATALOGSOURCES, transform=slim.catalog, most=slim.MOST_CATALOGS)
+
     @property
     def _parts(self) -> tuple[Informer, ...]:
         return (self.daemons, self.deployments, self.agents)
@@ -61,7 +64,7 @@ class GuestView:
 
     def on_change(self, tell: Callable[[], None]) -> None:
         """Call `tell` whenever anything in it changed."""
-        for informer in (self.nodes, *self._parts):
+        for informer in (self.nodes, self.catalogs, *self._parts):
             informer.add_listener(lambda _old, _new: tell())
 
     async def start(self) -> None:
@@ -77,5 +80,12 @@ class GuestView:
         await asyncio.gather(*(informer.start() for informer in self._parts))
         await asyncio.gather(*(informer.wait_synced() for informer in self._parts))
 
+    async def follow_catalogs(self) -> None:
+        """Catalogs of operators, from now on; their kind must be there. Safe to call again."""
+        await self.catalogs.start()
+        await self.catalogs.wait_synced()
+
     async def stop(self) -> None:
-        await asyncio.gather(*(informer.stop() for informer in (self.nodes, self.requests, *self._parts)))
+        await asyncio.gather(
+            *(informer.stop() for informer in (self.nodes, self.requests, self.catalogs, *self._parts))
+        )

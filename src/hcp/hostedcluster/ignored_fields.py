@@ -36,7 +36,6 @@ UNACTED: tuple[tuple[str, Any], ...] = (
     ("configuration.network.networkType", ""),
     ("configuration.network.serviceNetwork", None),
     ("configuration.oauth", None),
-    ("configuration.operatorhub", None),
     ("configuration.proxy.readinessEndpoints", None),
     ("configuration.proxy.trustedCA", None),
     ("configuration.scheduler", None),
@@ -46,7 +45,6 @@ UNACTED: tuple[tuple[str, Any], ...] = (
     ("etcd.managed.storage.restoreSnapshotURL", None),
     ("fips", False),
     ("monitoring", None),
-    ("olmCatalogPlacement", "management"),
     ("operatorConfiguration", None),
 )
 
@@ -73,6 +71,22 @@ def storage_not_in_release(spec: Mapping[str, Any]) -> list[str]:
     return _asked(spec, STORAGE)
 
 
+# The same of catalogs of operators.
+CATALOGS: tuple[tuple[str, Any], ...] = (("configuration.operatorhub", None), ("olmCatalogPlacement", "management"))
+CATALOG_ANNOTATIONS = (
+    names.ANNOTATION_CATALOG_REGISTRY_OVERRIDES,
+    names.ANNOTATION_CERTIFIED_CATALOG_IMAGE,
+    names.ANNOTATION_COMMUNITY_CATALOG_IMAGE,
+    names.ANNOTATION_MARKETPLACE_CATALOG_IMAGE,
+    names.ANNOTATION_REDHAT_CATALOG_IMAGE,
+)
+
+
+def catalogs_not_in_release(spec: Mapping[str, Any], annotations: Mapping[str, str]) -> list[str]:
+    """What is asked for of catalogs, where the release has no part that reads them."""
+    return _asked(spec, CATALOGS) + [f"annotation {key}" for key in sorted(annotations) if key in CATALOG_ANNOTATIONS]
+
+
 def acted_on_in_part(spec: Mapping[str, Any]) -> list[str]:
     """Fields the user or the command line set that do less than their name says, each with what they do."""
     return [f"{path} {what}" for path, what in PARTLY if at(spec, path)]
@@ -83,15 +97,10 @@ ANNOTATIONS = (
     names.ANNOTATION_AUTOSCALER_IMAGE,
     names.ANNOTATION_CAPI_KUBEVIRT_IMAGE,
     names.ANNOTATION_CAPI_MANAGER_IMAGE,
-    names.ANNOTATION_CATALOG_REGISTRY_OVERRIDES,
-    names.ANNOTATION_CERTIFIED_CATALOG_IMAGE,
-    names.ANNOTATION_COMMUNITY_CATALOG_IMAGE,
     names.ANNOTATION_CONTROL_PLANE_OPERATOR_IMAGE,
     names.ANNOTATION_DISABLE_IGNITION_SERVER,
     names.ANNOTATION_DISABLE_MACHINE_MANAGEMENT,
     names.ANNOTATION_DISABLE_PKI,
-    names.ANNOTATION_MARKETPLACE_CATALOG_IMAGE,
-    names.ANNOTATION_REDHAT_CATALOG_IMAGE,
     names.ANNOTATION_RESTORED_FROM_BACKUP,
     names.ANNOTATION_TOPOLOGY,
     names.ANNOTATION_UNSUPPORTED_RHCOS,

@@ -27,6 +27,8 @@ TYPICAL = {
     "ignition": 40,
     "kwok": 60,
     "conformance-1.36": 200,
+    "csi-sidecars": 400,
+    "olm": 400,
     "node-disk": 90,
     "runc": 1,
     "haproxy": 3,

@@ -1,8 +1,9 @@
 """Kubernetes releases in OpenShift's release format: one small image that names every other one by digest.
 
 `release-<minor>` depends on exactly the images it names, so whoever publishes a release finds them as its dependencies.
-`release-<minor>-storage` is the same with what volumes in hosted clusters need. It is made on request: compiling its
-parts takes long, and a cluster without volumes does not want them.
+`release-<minor>-storage` is the same with what volumes in hosted clusters need, `-olm` with what catalogs of operators
+need, `-full` with both. These are made on request: compiling their parts takes long, and a cluster without volumes or
+catalogs does not want them.
 """
 
 from __future__ import annotations
@@ -19,13 +20,12 @@ from hcp.payload import disk
 from hcp.payload.component import Component
 from hcp.payload.context import BuildContext
 from hcp.payload.image import REGISTRY, image_digest, reference, version_of
-from hcp.payload.images.storage import DEFINITIONS, PROGRAMS
-from hcp.release.reading import CONFIG_DEFINITIONS, SNAPSHOT_DEFINITIONS
+from hcp.payload.images import olm, storage
+from hcp.release.reading import CONFIG_DEFINITIONS, OLM_DEFINITIONS, SNAPSHOT_DEFINITIONS
 
 REPOSITORY = "hcp/release"
 _MANIFESTS = "release-manifests"
 _REVISION = 2
-_STORAGE = "-storage"
 # Kinds that tell a hosted cluster's version, parts and settings.
 _CONFIG = "openshift-definitions"
 # Tag in the release → does each minor have its own image, and the upstream component whose version it announces.
@@ -45,6 +45,27 @@ _TAGS: Mapping[str, tuple[bool, str]] = {
 
 
 @dataclass(frozen=True)
+class Extra:
+    """What a release may have besides: images by their name in it with their versions, and definitions."""
+
+    versions: Mapping[str, str]
+    # The component with the definitions, and the file they are in a release.
+    definitions: str
+    file: str
+
+
+_STORAGE = Extra(
+    {name: version for name, (_, version) in storage.PROGRAMS.items()}, storage.DEFINITIONS, SNAPSHOT_DEFINITIONS
+)
+_OLM = Extra(olm.versions(), olm.DEFINITIONS, OLM_DEFINITIONS)
+_VARIANTS: Mapping[str, tuple[str, tuple[Extra, ...]]] = {
+    "storage": ("storage", (_STORAGE,)),
+    "olm": ("catalogs of operators", (_OLM,)),
+    "full": ("storage and catalogs of operators", (_STORAGE, _OLM)),
+}
+
+
+@dataclass(frozen=True)
 class Tag:
     """One line of a release: a component's name, its image and the version it announces."""
 
@@ -55,33 +76,42 @@ class Tag:
 
 def with_storage(minor: str) -> str:
     """The component of the release of a minor that can do volumes."""
-    return f"release-{minor}{_STORAGE}"
+    return f"release-{minor}-storage"
 
 
 def components(minors: tuple[str, ...]) -> Iterator[Component]:
     for minor in minors:
         version = version_of(f"kubernetes-{minor}")
-        yield Component(
-            name=with_storage(minor),
-            version=f"{version}{_STORAGE}",
-            build=partial(_build, minor, storage=True),
-            deps=(*_images(minor, storage=True).values(), f"node-disk-{minor}", _CONFIG, DEFINITIONS),
-            inputs=lambda: f"{_TAGS} {PROGRAMS} {_REVISION}",
-            outputs=("image/index.json",),
-            summary=f"release image of Kubernetes {minor} with storage",
-            how="written as an image",
-            on_request=True,
-        )
+        for variant, (summary, extras) in _VARIANTS.items():
+            yield Component(
+                name=f"release-{minor}-{variant}",
+                version=f"{version}-{variant}",
+                build=partial(_build, minor, extras=extras),
+                deps=(*_deps(minor, extras), *(one.definitions for one in extras)),
+                inputs=partial(_inputs, extras),
+                outputs=("image/index.json",),
+                summary=f"release image of Kubernetes {minor} with {summary}",
+                how="written as an image",
+                on_request=True,
+            )
         yield Component(
             name=f"release-{minor}",
             version=version,
             build=partial(_build, minor),
-            deps=(*_images(minor).values(), f"node-disk-{minor}", _CONFIG),
-            inputs=lambda: f"{_TAGS} {_REVISION}",
+            deps=_deps(minor),
+            inputs=_inputs,
             outputs=("image/index.json",),
             summary=f"release image of Kubernetes {minor}",
             how="written as an image",
         )
+
+
+def _deps(minor: str, extras: tuple[Extra, ...] = ()) -> tuple[str, ...]:
+    return (*_images(minor, extras).values(), f"node-disk-{minor}", _CONFIG)
+
+
+def _inputs(extras: tuple[Extra, ...] = ()) -> str:
+    return " ".join(map(str, (_TAGS, *extras, _REVISION)))
 
 
 def _component(tag: str, minor: str) -> str:
@@ -89,25 +119,26 @@ def _component(tag: str, minor: str) -> str:
     return f"image-{tag}-{minor}" if per_minor else f"image-{tag}"
 
 
-def _images(minor: str, *, storage: bool = False) -> dict[str, str]:
+def _images(minor: str, extras: tuple[Extra, ...] = ()) -> dict[str, str]:
     """Name in the release → component with its image."""
-    more = {name: f"image-{name}" for name in PROGRAMS} if storage else {}
+    more = {name: f"image-{name}" for one in extras for name in one.versions}
     return {**{name: _component(name, minor) for name in _TAGS}, **more}
 
 
-def _build(minor: str, ctx: BuildContext, *, storage: bool = False) -> None:
+def _build(minor: str, ctx: BuildContext, *, extras: tuple[Extra, ...] = ()) -> None:
     version = version_of(f"kubernetes-{minor}")
+    more = {name: f"{name}={version}" for one in extras for name, version in one.versions.items()}
     tags = [
-        Tag(name, reference(f"hcp/{name}", image_digest(ctx.dep(component))), _announced(name, minor))
-        for name, component in _images(minor, storage=storage).items()
+        Tag(name, reference(f"hcp/{name}", image_digest(ctx.dep(component))), more.get(name) or _announced(name, minor))
+        for name, component in _images(minor, extras).items()
     ]
     boot_disk = reference(disk.REPOSITORY, image_digest(ctx.dep(f"node-disk-{minor}")))
     layer = Layer(f"release {version}")
     for name, content in release_files(version, tags, boot_disk).items():
         layer.file(f"{_MANIFESTS}/{name}", content)
     layer.file(CONFIG_DEFINITIONS, definitions(ctx.dep(_CONFIG) / "manifests" / "crds"))
-    if storage:
-        layer.file(SNAPSHOT_DEFINITIONS, definitions(ctx.dep(DEFINITIONS) / "manifests" / "crds"))
+    for one in extras:
+        layer.file(one.file, definitions(ctx.dep(one.definitions) / "manifests" / "crds"))
     config = ImageConfig(labels={"io.openshift.release": version})
     write_image(ctx.out / "image", f"{REGISTRY}/{REPOSITORY}:{ctx.component.version}", [layer], config)
 
@@ -122,8 +153,6 @@ def definitions(folder: Path) -> str:
 
 
 def _announced(tag: str, minor: str) -> str:
-    if tag in PROGRAMS:
-        return f"{tag}={PROGRAMS[tag][1]}"
     _, component = _TAGS[tag]
     if not component:
         return ""

@@ -29,6 +29,13 @@ def parse(text: str) -> tuple[dict[str, str], list[str]]:
     return found, wrong + [f"{len(entries) - MOST} more than {MOST} entries"] * (len(entries) > MOST)
 
 
+def pairs(text: str) -> tuple[dict[str, str], list[str]]:
+    """`source=mirror,source=mirror`, and the entries that are none."""
+    entries = [entry.strip().partition("=") for entry in text.split(",") if entry.strip()][:MOST]
+    good = {source.strip(): mirror.strip() for source, _, mirror in entries if source.strip() and mirror.strip()}
+    return good, ["".join(one)[:100] for one in entries if not (one[0].strip() and one[2].strip())]
+
+
 def applied(components: Mapping[str, str], text: str) -> dict[str, str]:
     """The release's images with those of the annotation in their place; others than the release has are left out."""
     found, _ = parse(text)

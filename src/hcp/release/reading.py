@@ -22,7 +22,9 @@ BOOT_IMAGES = "release-manifests/0000_50_installer_coreos-bootimages.yaml"
 SNAPSHOT_DEFINITIONS = "release-manifests/0000_50_cluster-csi-snapshot-controller_crds.json"
 # Definitions of the kinds of config.openshift.io.
 CONFIG_DEFINITIONS = "release-manifests/0000_10_config-operator_crds.json"
-FILES = (IMAGE_REFERENCES, BOOT_IMAGES, SNAPSHOT_DEFINITIONS, CONFIG_DEFINITIONS)
+# Definitions of catalogs and what comes out of them, in a release that can do operators.
+OLM_DEFINITIONS = "release-manifests/0000_50_olm_00-crds.json"
+FILES = (IMAGE_REFERENCES, BOOT_IMAGES, SNAPSHOT_DEFINITIONS, CONFIG_DEFINITIONS, OLM_DEFINITIONS)
 # How the stream metadata calls an architecture that images call otherwise.
 STREAM_ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
 KEPT = 64
@@ -47,6 +49,8 @@ class Release:
     """Custom resource definitions of snapshots; empty in a release without storage."""
     config_definitions: bytes = field(default=b"", repr=False)
     """A JSON list of those of config.openshift.io, read by `definitions` when they are needed: they are large."""
+    olm_definitions: tuple[dict[str, Any], ...] = ()
+    """Custom resource definitions of catalogs; empty in a release without operators."""
 
     def component(self, name: str) -> str:
         """The image of a component, by digest; MissingComponent if the release has none."""
@@ -90,7 +94,8 @@ def parse(image: str, digest: str, files: Mapping[str, bytes], arch: str = "amd6
     snapshots = definitions(image, SNAPSHOT_DEFINITIONS, files.get(SNAPSHOT_DEFINITIONS, b""))
     config = files.get(CONFIG_DEFINITIONS, b"")
     definitions(image, CONFIG_DEFINITIONS, config)
-    return Release(version, components, boot_disk, arch, image, digest, versions, snapshots, config)
+    olm = definitions(image, OLM_DEFINITIONS, files.get(OLM_DEFINITIONS, b""))
+    return Release(version, components, boot_disk, arch, image, digest, versions, snapshots, config, olm)
 
 
 def definitions(image: str, name: str, manifest: bytes) -> tuple[dict[str, Any], ...]:

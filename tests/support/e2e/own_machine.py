@@ -28,7 +28,7 @@ def unpack(component: str, target: Path, *members: str) -> None:
 
 
 @contextmanager
-def started(folder: Path, drive: Path) -> Iterator[Path]:
+def started(folder: Path, drive: Path, *, memory: int = 2048) -> Iterator[Path]:
     """Boot the node disk with this config drive; gives the file with what its console shows.
 
     QEMU is that of the payload, in a root file system of its own, so nothing has to be installed here. Its network is
@@ -45,7 +45,7 @@ def started(folder: Path, drive: Path) -> Iterator[Path]:
     subprocess.run([*run, *overlay], check=True)
     machine = [
         *("qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2"),
-        *("-m", "2048", "-display", "none", "-monitor", "none", "-serial", "file:/console.log"),
+        *("-m", str(memory), "-display", "none", "-monitor", "none", "-serial", "file:/console.log"),
         *("-nic", "user,model=virtio-net-pci"),
         *("-drive", "file=/own.qcow2,if=virtio", "-drive", "file=/drive.iso,if=virtio,format=raw,readonly=on"),
     ]

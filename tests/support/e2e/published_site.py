@@ -38,17 +38,19 @@ class Site:
 
 
 @contextmanager
-def site_with_published_images(name: str, profile: str, folder: Path) -> Iterator[Site]:
+def site_with_published_images(name: str, profile: str, folder: Path, *releases: str) -> Iterator[Site]:
     """Push, start the cluster, let its nodes use that registry, and cut every other way out of the cluster.
 
-    KubeVirt and CDI stay where they came from: the registry inside the embedded cluster.
+    KubeVirt and CDI stay where they came from: the registry inside the embedded cluster. `releases`: minors that are
+    pushed, the newest when none are named.
     """
     with registry_elsewhere(folder) as registry:
         ca, login = folder / "ca.pem", folder / "auth.json"
         ca.write_bytes(registry.ca_pem)
         login.write_text(json.dumps(registry.auths))
         access = ("--ca", str(ca), "--authfile", str(login), "-o", "json")
-        published = json.loads(hcp("release", "push", f"docker://{registry.host}/team/hcp", *access).stdout)
+        chosen = ("--release", ",".join(releases)) if releases else ()
+        published = json.loads(hcp("release", "push", f"docker://{registry.host}/team/hcp", *chosen, *access).stdout)
         hcp("local", "up", "--name", name, "--profile", profile)
         try:
             cluster = Cluster(name, folder)

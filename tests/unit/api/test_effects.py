@@ -38,6 +38,7 @@ CHANGES: dict[str, Any] = {
     "labels": {"example.com/team": "one"},
     "networking.apiServer.allowedCIDRBlocks": ["192.0.2.0/24"],
     "dns.baseDomain": "example.com",
+    "configuration.operatorhub": {"disableAllDefaultSources": True},
     "channel": "stable-1.36",
     "updateService": "https://updates.example.com/graph",
 }

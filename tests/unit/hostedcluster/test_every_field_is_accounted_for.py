@@ -65,7 +65,8 @@ def covered(leaf: str, by: set[str]) -> bool:
 def named(kind: str) -> set[str]:
     if kind == "NodePool":
         return NAMED_BY_POOL
-    return {path for path, _ in (*ignored_fields.UNACTED, *ignored_fields.PARTLY, *ignored_fields.STORAGE)}
+    by_release = (*ignored_fields.STORAGE, *ignored_fields.CATALOGS)
+    return {path for path, _ in (*ignored_fields.UNACTED, *ignored_fields.PARTLY, *by_release)}
 
 
 @pytest.mark.parametrize("kind", ["HostedCluster", "NodePool"])

@@ -9,11 +9,12 @@ import pytest
 import yaml
 
 from hcp.payload.image import Take
+from hcp.payload.images.olm import olm_images
 from hcp.payload.images.storage import PROGRAMS, storage_images
 from hcp.payload.registry import default_registry
 from hcp.payload.release import Tag, definitions, release_files
 from hcp.payload.versions import recipe_dir
-from hcp.release import CONFIG_DEFINITIONS, IMAGE_REFERENCES, SNAPSHOT_DEFINITIONS, NotARelease, parse
+from hcp.release import CONFIG_DEFINITIONS, IMAGE_REFERENCES, OLM_DEFINITIONS, SNAPSHOT_DEFINITIONS, NotARelease, parse
 
 CRD = {"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "a"}}
 DIGEST = "@sha256:" + "a" * 64
@@ -46,7 +47,14 @@ def test_a_release_with_storage_brings_the_definitions_of_snapshots(tmp_path: Pa
     assert parse("r", "sha256:1", files).snapshot_definitions == (CRD,)
 
 
-@pytest.mark.parametrize("file", [SNAPSHOT_DEFINITIONS, CONFIG_DEFINITIONS])
+def test_a_release_with_catalogs_brings_the_definitions_of_olm(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_text(yaml.safe_dump(CRD))
+    found = parse("r", "sha256:1", {**references(), OLM_DEFINITIONS: definitions(tmp_path).encode()})
+    assert found.olm_definitions == (CRD,)
+    assert found.snapshot_definitions == ()
+
+
+@pytest.mark.parametrize("file", [SNAPSHOT_DEFINITIONS, CONFIG_DEFINITIONS, OLM_DEFINITIONS])
 @pytest.mark.parametrize("text", ["{", "{}", json.dumps({"items": [{"kind": "Secret"}]}), json.dumps({"items": [1]})])
 def test_definitions_that_are_none_are_refused(text: str, file: str) -> None:
     with pytest.raises(NotARelease, match="crds"):
@@ -60,6 +68,19 @@ def test_storage_is_an_addition_to_the_release_that_stays_as_it_is(minor: str) -
     assert set(more.deps) - set(plain.deps) == {*(f"image-{name}" for name in PROGRAMS), "snapshot-definitions"}
     assert not set(plain.deps) - set(more.deps)
     assert more.version == f"{plain.version}-storage"
+
+
+def test_what_a_full_release_has_are_both_additions() -> None:
+    registry = default_registry()
+    both = {*registry.get("release-1.36-storage").deps, *registry.get("release-1.36-olm").deps}
+    assert set(registry.get("release-1.36-full").deps) == both
+    assert {"image-operator-lifecycle-manager", "image-operator-registry", "olm-definitions"} <= both
+
+
+def test_the_images_of_catalogs_have_the_versions_that_are_compiled() -> None:
+    lines = [line.strip() for line in (recipe_dir("olm") / "go.mod").read_text().splitlines()]
+    for image in olm_images():
+        assert f"github.com/operator-framework/{image.name} v{image.version}" in lines
 
 
 def test_the_images_of_storage_have_the_versions_that_are_compiled() -> None:

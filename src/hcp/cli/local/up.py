@@ -46,8 +46,9 @@ COMMAND = Command(
             "with",
             "stringSlice",
             [],
-            "what to add; storage: a class with shared, block and growing volumes, snapshots and clones",
-            choices=("storage",),
+            "what to add; storage: a class with shared, block and growing volumes, snapshots and clones; olm: "
+            "operators out of catalogs",
+            choices=("storage", "olm"),
             metavar="extra",
         ),
         Flag("from", "string", "", "take binaries and images from this folder where it holds them", metavar="dir"),

@@ -6,8 +6,10 @@ from dataclasses import replace
 
 from hcp.api import conditions as c
 from hcp.api import names
+from hcp.api.paths import at
 from hcp.controlplane import storage_plan
-from hcp.hostedcluster import ignored_fields, upgrade
+from hcp.guest import catalogs as guest_catalogs
+from hcp.hostedcluster import catalogs, ignored_fields, upgrade
 from hcp.hostedcluster.scope import LOOK_AGAIN, Learned, Scope
 from hcp.release import overrides
 
@@ -26,5 +28,12 @@ async def run(scope: Scope) -> Learned:
     unused = [f"annotation {names.ANNOTATION_IMAGE_OVERRIDES}: {problem}" for problem in wrong]
     if not release.has(*storage_plan.NEEDED):
         unused += ignored_fields.storage_not_in_release(scope.spec)
-    seen = {"release": state, "unacted": [*scope.seen.unacted, *unused]}
+    asked = scope.params.annotations
+    if release.has(*guest_catalogs.NEEDED):
+        unused += guest_catalogs.problems(asked)
+        unused += guest_catalogs.unknown_sources(at(scope.spec, "configuration.operatorhub"))
+    else:
+        unused += ignored_fields.catalogs_not_in_release(scope.spec, asked)
+    partly = [*scope.seen.partly_acted, *catalogs.acted_on_in_part(scope.spec, asked)]
+    seen = {"release": state, "unacted": [*scope.seen.unacted, *unused], "partly_acted": partly}
     return Learned(seen=seen, release=release, params=known, again=again)

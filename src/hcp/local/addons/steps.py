@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 
 from hcp.kube import Client, load_config
-from hcp.local.addons import core, disks_steps, releases, virtualization_steps, waiting
+from hcp.local.addons import core, disks_steps, olm_steps, releases, virtualization_steps, waiting
 from hcp.local.addons.context import Context
 
 
@@ -26,6 +26,8 @@ async def _bring_up(ctx: Context) -> bool:
             ctx.say(f"Usable now: pods, Services, volumes and Routes at {ctx.spec.server}")
         if ctx.spec.has_storage:
             changed = await disks_steps.bring_up(ctx, client) or changed
+        if ctx.spec.has_olm:
+            changed = await olm_steps.bring_up(ctx, client) or changed
         if ctx.spec.profile == "kubevirt":
             changed = await virtualization_steps.bring_up(ctx, client) or changed
             if ctx.spec.has_storage:

@@ -17,7 +17,8 @@ FORMAT = 2
 PROFILES = ("api", "cluster", "kubevirt")
 DEFAULT_PROFILE = "kubevirt"
 STORAGE = "storage"
-EXTRAS = (STORAGE,)
+OLM = "olm"
+EXTRAS = (STORAGE, OLM)
 
 
 @dataclass(frozen=True)
@@ -35,11 +36,15 @@ class Spec:
     """Step of `up` → digest of what it last finished, so that a second run knows there is nothing to do."""
 
     extras: list[str] = field(default_factory=list)
-    """What was added to the profile: `storage`."""
+    """What was added to the profile: `storage`, `olm`."""
 
     @property
     def has_storage(self) -> bool:
         return STORAGE in self.extras
+
+    @property
+    def has_olm(self) -> bool:
+        return OLM in self.extras
 
     @property
     def has_node(self) -> bool:

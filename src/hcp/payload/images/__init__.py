@@ -15,6 +15,7 @@ def components() -> Iterator[Component]:
     from hcp.payload.images import bases, hcp_image, tools, virt_manifests
     from hcp.payload.images.conformance import conformance_images
     from hcp.payload.images.network import network_images
+    from hcp.payload.images.olm import olm_images
     from hcp.payload.images.static import MINORS, static_images
     from hcp.payload.images.storage import storage_images
     from hcp.payload.images.virt import cdi_images, virt_images
@@ -29,7 +30,7 @@ def components() -> Iterator[Component]:
     yield replace(
         rootfs_component(bases.ROOM, "Debian with Python, git and make, for `make test-fresh`"), on_request=True
     )
-    for image in (*conformance_images(), *storage_images()):
+    for image in (*conformance_images(), *storage_images(), *olm_images()):
         yield replace(image_component(image), on_request=True)
     yield from virt_manifests.components()
     yield from hcp_image.components()
