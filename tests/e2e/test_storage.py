@@ -363,3 +363,34 @@ def test_what_is_deleted_inside_leaves_nothing_outside(management: Cluster, gues
         lambda: management.get("datavolumes,pvc", "-n", HOSTED, "-l", mark)["items"] == [], "no volume is left", 600
     )
     eventually_sync(lambda: all(not one for one in plugged(management).values()), "no disk is plugged in", 300)
+
+
+def test_mapped_classes_are_those_the_guide_maps(management: Cluster, tmp_path: Path) -> None:
+    access = ("--kubeconfig", str(management.kubeconfig))
+    release = management.get("hostedcluster", CLUSTER, "-n", "clusters")["spec"]["release"]["image"]
+    secret = tmp_path / "pull-secret.json"
+    secret.write_text('{"auths": {}}')
+    hcp(
+        *("create", "cluster", "kubevirt", "--name", "mapped", "--pull-secret", str(secret), *access),
+        *("--node-pool-replicas", "0", "--release-image", release, *SMALL_VM),
+        *("--control-plane-availability-policy", "SingleReplica"),
+        *(
+            "--infra-storage-class-mapping=hcp-local/gold,group=a",
+            "--infra-storage-class-mapping=local-path/tin,group=b",
+        ),
+        "--infra-volumesnapshot-class-mapping=hcp-local/gold-snap,group=a",
+    )
+    try:
+        hcp("wait", "cluster", "mapped", "--control-plane", "--timeout=15m", *access)
+        guest = Guest.of(management, "mapped")
+        eventually_sync(lambda: len(guest.get("storageclass")["items"]) == 2, "both classes are there", 300)
+        made = {one["metadata"]["name"]: one for one in guest.get("storageclass")["items"]}
+        assert {name: one["parameters"]["infraStorageClassName"] for name, one in made.items()} == {
+            "gold": "hcp-local",
+            "tin": "local-path",
+        }
+        assert made["gold"]["allowVolumeExpansion"] and not made["tin"]["allowVolumeExpansion"]
+        cut = guest.get("volumesnapshotclass", "gold-snap")
+        assert cut["parameters"] == {"infraSnapshotClassName": "hcp-local"}
+    finally:
+        hcp("destroy", "cluster", "kubevirt", "--name", "mapped", *access)
