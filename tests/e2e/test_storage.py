@@ -106,7 +106,7 @@ def read(guest: Guest, name: str, path: str) -> str:
 
 
 def end(guest: Guest, name: str) -> None:
-    guest.kubectl("delete", "pod", name, "--wait=true", seconds=600)
+    guest.kubectl("delete", "pod", name, "--wait=true", "--ignore-not-found", seconds=600)
 
 
 def plugged(management: Cluster) -> dict[str, list[str]]:

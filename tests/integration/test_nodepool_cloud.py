@@ -143,7 +143,8 @@ async def test_a_node_whose_machine_has_ended_is_out_of_service_until_it_is_back
     async def report() -> None:
         now = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         ready = {"type": "Ready", "status": "True", "lastHeartbeatTime": now, "lastTransitionTime": now}
-        await client.patch(r.NODES, name, None, {"status": {"conditions": [ready]}}, subresource="status")
+        body = {"status": {"conditions": [ready]}}
+        await client.patch(r.NODES, name, None, body, subresource="status", manager="kubelet")
 
     async def seen() -> tuple[bool, str]:
         node = await client.get(r.NODES, name)

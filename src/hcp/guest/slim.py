@@ -6,6 +6,7 @@ from typing import Any
 
 from hcp.api.names import MARK_LABELS_SYNCED, MARK_OUT_OF_SERVICE
 from hcp.api.paths import annotations_of, at
+from hcp.kubevirt import lost
 from hcp.kubevirt.slim import only, reduced
 
 Object = dict[str, Any]
@@ -24,6 +25,7 @@ def node(obj: Object) -> Object:
         status={
             **only(obj.get("status"), ("conditions", "addresses")),
             "nodeInfo": only(at(obj, "status.nodeInfo"), ("kubeletVersion",)),
+            lost.HEARD: lost.heard(obj),
         },
     )
 

@@ -18,28 +18,42 @@ from hcp.runtime.conditions import condition_of, is_true
 Object = dict[str, Any]
 TAINT = {"key": "node.kubernetes.io/out-of-service", "value": "nodeshutdown", "effect": "NoExecute"}
 REASON = "MachineGone"
+# Where caches keep what `heard` found: bookkeeping itself is not kept.
+HEARD = "heard"
+_REPORTS = ("kubelet", "status")
+
+
+def heard(node: Mapping[str, Any]) -> str:
+    """When the kubelet reported last, by the clock of its API server: that of the machine may be wrong.
+
+    An API server that keeps no such notes leaves only what the kubelet says.
+    """
+    entries = node["metadata"].get("managedFields") or ()
+    times = [str(one["time"]) for one in entries if (one.get("manager"), one.get("subresource")) == _REPORTS]
+    said = (condition_of(node, "Ready") or {}).get("lastHeartbeatTime")
+    return max(times, default=str(said or ""))
 
 
 def gone(node: Mapping[str, Any], instance: Mapping[str, Any] | None, pods: Iterable[Mapping[str, Any]] | None) -> bool:
     """Nothing runs any more of what the node was when it last reported. `pods` is None where nobody may look."""
-    heard = _heard(node)
-    if pods is None or heard is None:
+    last = _heard(node)
+    if pods is None or last is None:
         return False
     uid = at(instance, "metadata.uid")
     if any(_runs(pod, node["metadata"]["name"], except_for=uid) for pod in pods):
         return False
     if instance is None or at(instance, "status.phase") in ENDED:
         return True
-    return _time(instance["metadata"].get("creationTimestamp")) > heard
+    return _time(instance["metadata"].get("creationTimestamp")) > last
 
 
 def back(node: Mapping[str, Any], instance: Mapping[str, Any] | None) -> bool:
     """The node is one again: it reports from the instance that runs now."""
-    heard = _heard(node)
-    if instance is None or heard is None or at(instance, "status.phase") != "Running":
+    last = _heard(node)
+    if instance is None or last is None or at(instance, "status.phase") != "Running":
         return False
     since = _time(instance["metadata"].get("creationTimestamp"))
-    return heard >= since and is_true(at(node, "status.conditions"), "Ready")
+    return last >= since and is_true(at(node, "status.conditions"), "Ready")
 
 
 def marked(node: Mapping[str, Any]) -> bool:
@@ -87,8 +101,7 @@ def unready(node: Mapping[str, Any], now: dt.datetime) -> Object | None:
 
 
 def _heard(node: Mapping[str, Any]) -> dt.datetime | None:
-    """When the kubelet reported last; others who write this condition leave the time alone."""
-    stamp = (condition_of(node, "Ready") or {}).get("lastHeartbeatTime")
+    stamp = at(node, f"status.{HEARD}")
     return _time(stamp) if stamp else None
 
 

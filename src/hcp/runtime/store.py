@@ -86,8 +86,7 @@ class Store:
 
     def kept(self, obj: Object) -> Object:
         """Of an object, what is kept in memory."""
-        obj = slim(obj)
-        return obj if self._transform is None else self._transform(obj)
+        return slim(obj if self._transform is None else self._transform(obj))
 
     def put(self, obj: Object) -> Change:
         key = sys.intern(key_of(obj))

@@ -27,7 +27,9 @@ async def main():
     server = await asyncio.start_server(serve, "127.0.0.1", int(sys.argv[2]))
     print("ready", flush=True)
     async with server:
-        await server.serve_forever()
+        await asyncio.to_thread(sys.stdin.read)  # ends with who asked for it
+    import os
+    os._exit(0)
 asyncio.run(main())
 """
 
@@ -42,9 +44,10 @@ def free_port() -> int:
 @contextlib.contextmanager
 def bridged(kubectl: Sequence[str], pod: str, container: str, path: str) -> Iterator[str]:
     """An address of this machine that leads to the socket at `path` in the pod. `kubectl` names the namespace too."""
-    inside, here = 19999, free_port()
+    inside, here = free_port(), free_port()
     inner = subprocess.Popen(
-        [*kubectl, "exec", pod, "-c", container, "--", "python3", "-c", _BRIDGE, path, str(inside)],
+        [*kubectl, "exec", "-i", pod, "-c", container, "--", "python3", "-c", _BRIDGE, path, str(inside)],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
     assert inner.stdout is not None and inner.stdout.readline() == b"ready\n"
@@ -55,9 +58,9 @@ def bridged(kubectl: Sequence[str], pod: str, container: str, path: str) -> Iter
         eventually_sync(lambda: _answers(here), "the port leads to the pod", 60)
         yield f"dns:///127.0.0.1:{here}"
     finally:
-        for process in (outer, inner):
-            process.kill()
-            process.wait()
+        outer.kill()
+        outer.wait()
+        inner.communicate()
 
 
 def _answers(port: int) -> bool:

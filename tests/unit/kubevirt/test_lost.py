@@ -11,17 +11,32 @@ from hcp.api.names import MARK_OUT_OF_SERVICE
 from hcp.kubevirt import lost
 
 BEFORE, HEARD, AFTER = "2026-01-02T03:00:00Z", "2026-01-02T03:05:00Z", "2026-01-02T03:06:00Z"
+WRONG = "2020-01-01T00:00:00Z"
 NOW = dt.datetime(2026, 1, 2, 3, 7, tzinfo=dt.UTC)
 
 
 def node(ready: str = "True", heard: str | None = HEARD, **more: Any) -> dict[str, Any]:
-    condition = {"type": "Ready", "status": ready, "lastHeartbeatTime": heard, "lastTransitionTime": BEFORE}
+    condition = {
+        "type": "Ready",
+        "status": ready,
+        "lastHeartbeatTime": WRONG if heard else None,
+        "lastTransitionTime": BEFORE,
+    }
+    reports = [{"manager": "kubelet", "subresource": "status", "time": heard}] if heard else []
+    others = [{"manager": "kubelet", "time": AFTER}, {"manager": "hcp", "subresource": "status", "time": AFTER}]
     other = {"type": "DiskPressure", "status": "False"}
-    return {
-        "metadata": {"name": "a", "resourceVersion": "7", "annotations": more.pop("annotations", {})},
+    made: dict[str, Any] = {
+        "metadata": {
+            "name": "a",
+            "resourceVersion": "7",
+            "annotations": more.pop("annotations", {}),
+            "managedFields": [*others, *reports],
+        },
         "spec": more,
         "status": {"conditions": [other, condition]},
     }
+    made["status"][lost.HEARD] = lost.heard(made)
+    return made
 
 
 def instance(made: str = BEFORE, phase: str = "Running", uid: str = "one") -> dict[str, Any]:
@@ -82,11 +97,11 @@ def test_the_taint_is_kubernetes_own_and_taken_back_only_where_we_set_it() -> No
     assert lost.untaint(ours)["metadata"]["annotations"] == {MARK_OUT_OF_SERVICE: None}
 
 
-def test_it_is_not_ready_at_once_and_its_last_word_stays() -> None:
+def test_it_is_not_ready_at_once() -> None:
     body = lost.unready(node(), NOW)
     assert body is not None
     other, ready = body["status"]["conditions"]
     assert other == {"type": "DiskPressure", "status": "False"}
-    assert (ready["status"], ready["lastHeartbeatTime"], ready["reason"]) == ("Unknown", HEARD, "MachineGone")
+    assert (ready["status"], ready["reason"]) == ("Unknown", "MachineGone")
     assert lost.unready(node("Unknown"), NOW) is None
     assert lost.told(node("Unknown", taints=[lost.TAINT])) and not lost.told(node(taints=[lost.TAINT]))

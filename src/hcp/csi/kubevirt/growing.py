@@ -35,14 +35,23 @@ class Growing:
         if asked < target:
             await self._grow(claim, target)
         await self._grown(handle, target)
-        body = {
-            "metadata": {
-                "annotations": {MARK_CSI_SIZE: str(wanted)},
-                "resourceVersion": live["metadata"]["resourceVersion"],
-            }
-        }
-        await self._infra.client.patch(DATAVOLUMES, handle, self._infra.namespace, body)
+        await self._write_down(live, wanted)
         return wanted
+
+    async def _write_down(self, live: Object, wanted: int) -> None:
+        """On the volume itself. CDI writes to the same object: only another size is in the way."""
+        handle, before = live["metadata"]["name"], objects.size_of(live)
+        while objects.size_of(live) == before:
+            version = live["metadata"]["resourceVersion"]
+            body = {"metadata": {"annotations": {MARK_CSI_SIZE: str(wanted)}, "resourceVersion": version}}
+            try:
+                await self._infra.client.patch(DATAVOLUMES, handle, self._infra.namespace, body)
+                return
+            except kube.Conflict:
+                found = await self._infra.volume(handle)
+                if found is None:
+                    raise NotFound(f"There is no volume {handle}") from None
+                live = found
 
     async def _grow(self, claim: Object, target: int) -> None:
         body = {"spec": {"resources": {"requests": {"storage": str(target)}}}}

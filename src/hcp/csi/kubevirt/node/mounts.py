@@ -48,6 +48,19 @@ def at_point(path: Path) -> Mount | None:
     return found[-1] if found else None
 
 
+def elsewhere(found: Mount, *known: Path) -> list[str]:
+    """Where else the same file system is."""
+    places = {os.path.realpath(path) for path in known}
+    same = [one.point for one in parse(MOUNTINFO.read_text()) if one.device == found.device]
+    return [point for point in same if point not in places]
+
+
+def of_node(disk: Path) -> list[str]:
+    """Where a disk itself is, as a file."""
+    found = [one for one in parse(MOUNTINFO.read_text()) if one.file_system in ("devtmpfs", "tmpfs")]
+    return [one.point for one in found if one.root == f"/{disk.name}"]
+
+
 async def mount(disk: Path, target: Path, file_system: str, options: Sequence[str]) -> None:
     words = ["mount", "-t", file_system]
     if options:

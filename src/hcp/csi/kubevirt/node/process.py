@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from hcp.csi import rpc
-from hcp.csi.identity import ONLINE_EXPANSION, Identity
+from hcp.csi.identity import CONTROLLER_SERVICE, OFFLINE_EXPANSION, ONLINE_EXPANSION, Identity
 from hcp.csi.kubevirt import DRIVER
 from hcp.csi.kubevirt.node import commands
 from hcp.csi.kubevirt.node.disks import Disks
@@ -19,7 +19,9 @@ async def serve(node: str, plugins: Path = PLUGINS, registry: Path = REGISTRY) -
     commands.use_those_of_the_node()
     socket = plugins / DRIVER / "csi.sock"
     registration = Registration(DRIVER, socket)
-    services = {rpc.IDENTITY: Identity(DRIVER, (ONLINE_EXPANSION,)), rpc.NODE: NodeService(node, Disks())}
+    # What the driver as a whole can do, not this half of it.
+    identity = Identity(DRIVER, (CONTROLLER_SERVICE, ONLINE_EXPANSION, OFFLINE_EXPANSION))
+    services = {rpc.IDENTITY: identity, rpc.NODE: NodeService(node, Disks())}
     async with (
         serving(socket, services),
         serving(registration_socket(DRIVER, registry), {rpc.REGISTRATION: registration}),

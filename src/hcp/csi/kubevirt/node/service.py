@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -56,10 +56,11 @@ class NodeService:
         handle, target = _given(request.volume_id), _path(request.target_path)
         staging, capability = _path(request.staging_target_path), _capability(request)
         read_only = request.readonly or capability.access_mode.mode in _READ_ONLY
+        alone = capability.access_mode.mode == _Mode.SINGLE_NODE_SINGLE_WRITER
         if capability.HasField("block"):
-            work = self._publish_block(handle, target, read_only=read_only)
+            work = self._publish_block(handle, target, read_only=read_only, alone=alone)
         else:
-            work = self._publish(handle, staging, target, read_only=read_only)
+            work = self._publish(handle, staging, target, read_only=read_only, alone=alone)
         await self._alone(handle, work)
         return csi.NodePublishVolumeResponse()
 
@@ -127,7 +128,7 @@ class NodeService:
             # A copy of something smaller, or it grew while nobody had it.
             await file_systems.grow(disk, kind, target)
 
-    async def _publish(self, handle: str, staging: Path, target: Path, *, read_only: bool) -> None:
+    async def _publish(self, handle: str, staging: Path, target: Path, *, read_only: bool, alone: bool) -> None:
         source = mounts.at_point(staging)
         if source is None:
             raise FailedPrecondition(f"The volume {handle} is not mounted at {staging}")
@@ -136,13 +137,17 @@ class NodeService:
             return
         if there is not None:
             raise FailedPrecondition(f"Something else is mounted at {target}")
+        if alone:
+            _only(handle, mounts.elsewhere(source, staging, target))
         mounts.folder(target)
         await mounts.bind(staging, target, read_only=read_only)
 
-    async def _publish_block(self, handle: str, target: Path, *, read_only: bool) -> None:
+    async def _publish_block(self, handle: str, target: Path, *, read_only: bool, alone: bool) -> None:
         disk = await self._disk(handle)
         if mounts.at_point(target) is not None:
             return
+        if alone:
+            _only(handle, mounts.of_node(disk))
         mounts.file(target)
         await mounts.bind(disk, target, read_only=read_only)
 
@@ -160,6 +165,12 @@ class NodeService:
         if mounts.is_folder(path):
             await file_systems.grow(disk, mounted.file_system, path)
         return size
+
+
+def _only(handle: str, others: Sequence[str]) -> None:
+    """A volume that one pod may have is not given to a second one."""
+    if others:
+        raise FailedPrecondition(f"The volume {handle} is for one pod, and is at {others[0]} already")
 
 
 async def _unpublish(target: Path) -> None:
