@@ -18,7 +18,7 @@ DEFINITIONS := cluster-api cluster-api-kubevirt kubevirt-definitions cdi-definit
 # Tests that follow HyperShift's guides lie together, whatever they need to run.
 GUIDES = $(foreach name,$(1),tests/guides/test_guide_$(name).py)
 
-.PHONY: help install demo test test-unit test-integration test-odd test-security test-smoke test-e2e test-storage \
+.PHONY: help install demo test test-unit test-integration test-odd test-security test-smoke test-e2e test-storage test-catalogs \
 	test-fresh conformance fidelity lint format docs wheel clean clean-all
 
 help:  ## This list
@@ -76,6 +76,11 @@ test-e2e: install  ## Every end-to-end path; takes long, needs root
 test-storage: install  ## The Kubernetes project's tests of storage drivers against that of the embedded cluster; needs root
 	$(BIN)/hcp payload build csi-sanity node-tools >/dev/null
 	$(BIN)/pytest -q -s tests/storage
+
+# OLM and opm are compiled first, which takes some minutes.
+test-catalogs: install  ## operator-lifecycle-manager and opm themselves on a real API server, with mirrored catalogs
+	$(BIN)/hcp payload build olm olm-definitions etcd kubernetes-1.36 registry >/dev/null
+	$(BIN)/pytest -q tests/catalogs
 
 test-fresh: install  ## The README's commands in a minimal Debian (COLD=1: empty cache; STEPS="install unit"); needs root
 	$(BIN)/python -m tests.fresh.run

@@ -54,7 +54,8 @@ def images(folder: Path, count: int, large: int = 24) -> dict[str, Path]:
 
 def _layer(name: str, size: int) -> Layer:
     layer = Layer(name)
-    layer.file("data", random.Random(name).randbytes(size))
+    chance = random.Random(name)
+    layer.file("data", b"".join(chance.randbytes(min(MIB, size - at)) for at in range(0, size, MIB)))
     return layer
 
 

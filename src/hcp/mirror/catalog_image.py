@@ -125,10 +125,18 @@ async def rebuild(sources: Sources, ref: Reference, folder: str, operators: Iter
             configs[one.digest] = json.loads(raw)
     caches = {cache for config in configs.values() if (cache := _cache(config))}
     for cache in caches:
-        layer.whiteout(cache)
+        _empty(layer, cache)
     blob = write_layer(layer, blobs)
     descriptor = {"mediaType": blob.media_type, "digest": blob.digest, "size": blob.size}
     return _again(base, configs, descriptor, blob.diff_id, blobs)
+
+
+def _empty(layer: Layer, folder: str) -> None:
+    """A folder with nothing in it that whoever runs the catalog may write to: clusters choose the user."""
+    if folder.startswith("tmp/"):  # a layer says anew what its folders are
+        layer.directory("tmp", mode=0o1777)
+    layer.directory(folder, mode=0o777)
+    layer.file(f"{folder}/{_OPAQUE}", b"")
 
 
 def _again(base: Image, configs: Mapping[str, Any], layer: dict[str, Any], diff_id: str, blobs: Path) -> str:

@@ -12,16 +12,20 @@ from hcp.local.addons.disks_steps import definitions
 from hcp.local.addons.images import PREFIX, push, references
 
 DEFINITIONS = "olm-definitions"
+# This cluster has some kinds of config.openshift.io, so OLM takes it for OpenShift and waits for those it follows.
+CONFIG = "openshift-definitions"
+FOLLOWED = ("apiservers.config.openshift.io", "proxies.config.openshift.io")
 IMAGES = (f"{PREFIX}{OLM_IMAGE}", f"{PREFIX}{OPM_IMAGE}")
 
 
 async def bring_up(ctx: Context, client: Client) -> bool:
     """Says whether anything had to be done."""
-    artifacts = await ctx.ensure((*IMAGES, DEFINITIONS))
+    artifacts = await ctx.ensure((*IMAGES, DEFINITIONS, CONFIG))
     ctx.lap("olm built")
     images = {name: artifacts[name] for name in IMAGES}
     refs = references(images)
-    kinds = tuple(definitions(artifacts[DEFINITIONS]))
+    config = [one for one in definitions(artifacts[CONFIG]) if one["metadata"]["name"] in FOLLOWED]
+    kinds = (*config, *definitions(artifacts[DEFINITIONS]))
     wanted = olm.parts(GuestCatalogs((), refs[OLM_IMAGE], refs[OPM_IMAGE], kinds, used=True), {})
     digest = digest_of(wanted)
     if ctx.done("olm", digest) and await waiting.all_ready(client, ctx.spec, wanted):
