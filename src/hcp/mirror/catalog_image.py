@@ -125,13 +125,13 @@ async def rebuild(sources: Sources, ref: Reference, folder: str, operators: Iter
             configs[one.digest] = json.loads(raw)
     caches = {cache for config in configs.values() if (cache := _cache(config))}
     for cache in caches:
-        _empty(layer, cache)
+        empty(layer, cache)
     blob = write_layer(layer, blobs)
     descriptor = {"mediaType": blob.media_type, "digest": blob.digest, "size": blob.size}
     return _again(base, configs, descriptor, blob.diff_id, blobs)
 
 
-def _empty(layer: Layer, folder: str) -> None:
+def empty(layer: Layer, folder: str) -> None:
     """A folder with nothing in it that whoever runs the catalog may write to: clusters choose the user."""
     if folder.startswith("tmp/"):  # a layer says anew what its folders are
         layer.directory("tmp", mode=0o1777)

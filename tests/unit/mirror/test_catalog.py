@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from hcp.errors import HcpError
-from hcp.mirror import catalog
+from hcp.mirror import catalog, catalog_image
 from hcp.mirror.config import Package, Versions
+from hcp.oci.writer_layer import Layer
 
 
 def bundle(package: str, version: str) -> dict[str, Any]:
@@ -137,3 +138,11 @@ def test_documents_are_read_in_every_form() -> None:
 def test_what_is_written_is_read_again(operators: dict[str, catalog.Operator]) -> None:
     again = catalog.group(catalog.read_documents("c.json", catalog.dump(operators["metallb"])))
     assert again["metallb"] == operators["metallb"]
+
+
+@pytest.mark.parametrize(("folder", "around"), [("tmp/cache", {"tmp": 0o1777}), ("cache", {})])
+def test_whoever_runs_a_rebuilt_catalog_may_write_its_cache(folder: str, around: dict[str, int]) -> None:
+    layer = Layer("catalog")
+    catalog_image.empty(layer, folder)
+    modes = {path: entry.mode for path, entry in layer.entries.items() if not path.endswith(".wh..wh..opq")}
+    assert modes == {**around, folder: 0o777}
