@@ -5,18 +5,22 @@ from __future__ import annotations
 import base64
 import json
 import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
+from cryptography import x509
 from tests.support import guest_nodes
 from tests.support import management as s
-from tests.support.api_server import free_port
+from tests.support.api_server import account_token, free_port
 from tests.support.eventually import eventually
 from tests.support.hosted_operator import Running, gone, hands, says
 from tests.support.passes import a_pass
 from tests.support.registry import Registry
+from tests.support.router import World, haproxy_binary
 
 from hcp import payload
 from hcp.api.paths import at
@@ -24,11 +28,15 @@ from hcp.kube import Client, untrusted_kubeconfig
 from hcp.kube import resources as k
 from hcp.kube.errors import ApiError
 from hcp.payload.release import definitions
+from hcp.router.config import Settings
+from hcp.router.controller import Router
+from hcp.router.haproxy import HAProxy
 from hcp.runtime.conditions import condition_of
 
 Object = dict[str, Any]
 NAME, NS = "told", "clusters-told"
-OPERATORS = {"dns", "etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "network"}
+OPERATORS = {"dns", "etcd", "ingress", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "network"}
+DOMAIN = f"apps.{NAME}.apps.example.test"
 SETTINGS = (
     k.APISERVER_CONFIGS,
     k.IMAGE_CONFIGS,
@@ -44,7 +52,8 @@ SETTINGS = (
 @pytest.fixture
 async def image(registry: Registry, tmp_path: Path) -> str:
     folder = payload.ensure(["openshift-definitions"])["openshift-definitions"] / "manifests" / "crds"
-    return await s.push_release(registry, tmp_path, "1.36.3", CONFIG_DEFINITIONS=definitions(folder))
+    images = (*s.COMPONENTS, "router")
+    return await s.push_release(registry, tmp_path, "1.36.3", images, CONFIG_DEFINITIONS=definitions(folder))
 
 
 @pytest.fixture
@@ -103,7 +112,10 @@ async def test_a_cluster_tells_its_version_and_parts_from_its_first_node_on(
     served = {crd["spec"]["group"] for crd in await guest.list(k.CRDS)}
     assert "config.openshift.io" not in served, "a control plane without nodes pays nothing for it"
 
+    assert await guest.get_or_none(k.NAMESPACES, "openshift-ingress") is None, "nor has it an ingress"
     await guest_nodes.join(guest, "one")
+    args = await _ingress(admin, guest)
+    await _serves(admin, guest, args, tmp_path)
 
     async def told() -> Object | None:
         live = await guest.get_or_none(k.CLUSTERVERSIONS, "version") if await guest.has(k.CLUSTERVERSIONS) else None
@@ -112,7 +124,11 @@ async def test_a_cluster_tells_its_version_and_parts_from_its_first_node_on(
     version = await eventually(told, "the version is told")
     entry = version["status"]["history"][0]
     assert (entry["state"], entry["version"], entry["completionTime"]) == ("Partial", "1.36.3", None)
-    assert {one["metadata"]["name"] for one in await guest.list(k.CLUSTEROPERATORS)} == OPERATORS
+
+    async def complete() -> bool:
+        return {one["metadata"]["name"] for one in await guest.list(k.CLUSTEROPERATORS)} == OPERATORS
+
+    await eventually(complete, "every part has its operator")
     await _settings(guest)
 
     await guest_nodes.report_available(guest, but="coredns")
@@ -157,11 +173,74 @@ async def _history(admin: Client) -> Object:
     return dict(live["status"]["version"]["history"][0])
 
 
+async def _ingress(admin: Client, guest: Client) -> list[str]:
+    """The router inside, its certificate, and the way to it through the management cluster's router."""
+    service = await eventually(
+        lambda: guest.get_or_none(k.SERVICES, "router-nodeport-default", "openshift-ingress"), "the router's Service"
+    )
+    ports = {one["name"]: one["nodePort"] for one in service["spec"]["ports"]}
+    assert set(ports) == {"http", "https"}
+    deployment = await guest.get(k.DEPLOYMENTS, "router-default", "openshift-ingress")
+    assert f"--domain={DOMAIN}" in deployment["spec"]["template"]["spec"]["containers"][0]["args"]
+    shown = await guest.get(k.SECRETS, "default-ingress-cert", "openshift-ingress")
+    leaf = x509.load_pem_x509_certificate(base64.b64decode(shown["data"]["tls.crt"]))
+    names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    assert f"*.{DOMAIN}" in names.get_values_for_type(x509.DNSName)
+    root = await admin.get(k.SECRETS, "root-ca", NS)
+    leaf.verify_directly_issued_by(x509.load_pem_x509_certificate(base64.b64decode(root["data"]["ca.crt"])))
+
+    async def led() -> Object | None:
+        found = [one for one in await admin.list(k.ROUTES, NS) if "passthrough" in one["metadata"]["name"]]
+        return found[0] if found else None
+
+    route = (await eventually(led, "the Route in front of the machines"))["spec"]
+    assert (route["host"], route["wildcardPolicy"]) == (f"https.{DOMAIN}", "Subdomain")
+    assert route["tls"]["termination"] == "passthrough"
+    front = await admin.get(k.SERVICES, route["to"]["name"], NS)
+    assert [one["targetPort"] for one in front["spec"]["ports"]] == [ports["https"]]
+    assert front["spec"]["selector"]["kubevirt.io"] == "virt-launcher"
+    return list(deployment["spec"]["template"]["spec"]["containers"][0]["args"])
+
+
+async def _serves(admin: Client, guest: Client, args: list[str], tmp_path: Path) -> None:
+    """The router as its pod would run it, with the rights of its account and no others."""
+    token = await account_token(guest, "router-default", "openshift-ingress")
+    config = yaml.safe_load((tmp_path / "guest.kubeconfig").read_text())
+    config["users"][0]["user"] = {"token": token}
+    (tmp_path / "router.kubeconfig").write_text(yaml.safe_dump(config))
+    settings = Settings(tmp_path / "unused", free_port(), free_port(), address="127.0.0.1")
+    world = World(guest, "default", Router(guest, HAProxy(settings)), HAProxy(settings), tmp_path)
+    ports = {"http": settings.http_port, "https": settings.https_port, "health": free_port()}
+    command = [sys.executable, "-m", "hcp", *args, f"--haproxy={haproxy_binary()}"]
+    command += [f"--{name}-port={port}" for name, port in ports.items()]
+    with (tmp_path / "router.log").open("wb") as log:
+        process = subprocess.Popen([*command, f"--kubeconfig={tmp_path / 'router.kubeconfig'}"], stdout=log, stderr=log)
+    root = base64.b64decode((await admin.get(k.SECRETS, "root-ca", NS))["data"]["ca.crt"]).decode()
+    try:
+        await world.service("app", await world.backend("app", tls=False))
+        await world.route("app", "app", tls="edge", host=f"app.{DOMAIN}")
+
+        async def answered() -> bool:
+            assert process.poll() is None, (tmp_path / "router.log").read_text()
+            try:
+                return (await world.https(f"app.{DOMAIN}", trust=root))[2] == "app"
+            except OSError:
+                return False
+
+        await eventually(answered, "an app below the default domain, with the cluster's own certificate")
+        assert (await world.admitted("app"))["status"] == "True"
+    finally:
+        process.terminate()
+        process.wait()
+        for server in world.servers:
+            server.close()
+
+
 async def _settings(guest: Client) -> None:
     found = {resource: await guest.get(resource, "cluster") for resource in SETTINGS}
     assert at(found[k.INFRASTRUCTURES], "status.platform") == "KubeVirt"
     assert at(found[k.INFRASTRUCTURES], "status.controlPlaneTopology") == "External"
-    assert at(found[k.INGRESS_CONFIGS], "spec.domain") == f"apps.{NAME}.apps.example.test"
+    assert at(found[k.INGRESS_CONFIGS], "spec.domain") == DOMAIN
     assert at(found[k.NETWORK_CONFIGS], "status.networkType") == "Flannel"
     assert at(found[k.PROXY_CONFIGS], "status.httpsProxy") == "http://proxy.test:3128"
 

@@ -10,6 +10,8 @@ from hcp.kube import resources as k
 from hcp.kube.errors import AlreadyExists
 
 SYSTEM = "kube-system"
+# Where our Deployments are.
+NAMESPACES = (SYSTEM, "openshift-ingress")
 
 
 async def join(guest: Client, name: str, kubelet: str = "v1.36.3") -> None:
@@ -41,7 +43,7 @@ async def report_available(guest: Client, *, but: str = "") -> None:
         counts = {"desiredNumberScheduled": 1, "currentNumberScheduled": 1, "numberMisscheduled": 0}
         counts |= dict.fromkeys(("numberReady", "numberAvailable", "updatedNumberScheduled"), have)
         await _write(guest, k.DAEMONSETS, live, counts)
-    for live in await guest.list(k.DEPLOYMENTS, SYSTEM):
+    for live in [one for ns in NAMESPACES for one in await guest.list(k.DEPLOYMENTS, ns)]:
         have = 0 if live["metadata"]["name"] == but else live["spec"]["replicas"]
         counts = {"replicas": have, "updatedReplicas": have, "readyReplicas": have, "availableReplicas": have}
         await _write(guest, k.DEPLOYMENTS, live, counts)
@@ -49,4 +51,5 @@ async def report_available(guest: Client, *, but: str = "") -> None:
 
 async def _write(guest: Client, resource: k.Resource, live: dict[str, Any], counts: dict[str, Any]) -> None:
     body = {"status": {**counts, "observedGeneration": live["metadata"]["generation"]}}
-    await guest.patch(resource, live["metadata"]["name"], SYSTEM, body, subresource="status")
+    meta = live["metadata"]
+    await guest.patch(resource, meta["name"], meta["namespace"], body, subresource="status")

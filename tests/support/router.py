@@ -43,19 +43,21 @@ class Backend:
 
     name: str
     server: asyncio.Server
+    # Who signed its certificate, in PEM form.
+    authority: str = ""
 
     @property
     def port(self) -> int:
         return int(self.server.sockets[0].getsockname()[1])
 
 
-async def start_backend(name: str, directory: Path, *, tls: bool) -> Backend:
+async def start_backend(name: str, directory: Path, *, tls: bool, https: bool = False) -> Backend:
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, ssl.SSLError):
-            if tls:
+            if tls and not https:
                 writer.write(f"{name}\n".encode())
             while line := await reader.readline():
-                if tls:
+                if tls and not https:
                     writer.write(line)
                 elif line == b"\r\n":
                     body = name.encode()
@@ -63,13 +65,14 @@ async def start_backend(name: str, directory: Path, *, tls: bool) -> Backend:
                 await writer.drain()
         writer.close()
 
-    context = None
+    context, authority = None, pki.new_ca("test")
     if tls:
-        made = pki.issue(pki.new_ca("test"), name, dns=(name,), usage="server")
+        made = pki.issue(authority, name, dns=(name,), usage="server")
         (directory / f"{name}.pem").write_bytes(made.cert_pem + made.key_pem)
         context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         context.load_cert_chain(directory / f"{name}.pem")
-    return Backend(name, await asyncio.start_server(talk, "0.0.0.0", 0, ssl=context))
+    server = await asyncio.start_server(talk, "0.0.0.0", 0, ssl=context)
+    return Backend(name, server, authority.cert_pem.decode())
 
 
 @dataclass
@@ -82,11 +85,13 @@ class World:
     process: HAProxy
     directory: Path
     servers: list[asyncio.Server] = field(default_factory=list)
+    # How the router is started.
+    options: dict[str, Any] = field(default_factory=dict)
     task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """Start the router; a second time, one that remembers nothing but what the API server has."""
-        self.router = Router(self.client, self.process, DOMAIN)
+        self.router = Router(self.client, self.process, DOMAIN, **self.options)
         self.task = task = asyncio.create_task(self.router.run())
 
         async def ready() -> bool:
@@ -108,8 +113,8 @@ class World:
         )
         return str(made["metadata"]["name"])
 
-    async def backend(self, name: str, *, tls: bool = True) -> Backend:
-        made = await start_backend(name, self.directory, tls=tls)
+    async def backend(self, name: str, *, tls: bool = True, https: bool = False) -> Backend:
+        made = await start_backend(name, self.directory, tls=tls, https=https)
         self.servers.append(made.server)
         return made
 
@@ -136,6 +141,21 @@ class World:
     async def http(self, host: str, path: str = "/") -> tuple[int, str, str]:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.process.settings.http_port)
         writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}:80\r\nConnection: close\r\n\r\n".encode())
+        await writer.drain()
+        answer = (await reader.read()).decode()
+        writer.close()
+        head, _, body = answer.partition("\r\n\r\n")
+        return int(head.split(" ")[1]), head, body
+
+    async def https(self, host: str, path: str = "/", *, trust: str | None = None) -> tuple[int, str, str]:
+        """An answer over TLS; `trust` is the authority that has to have signed what is shown."""
+        context = ssl.create_default_context(cadata=trust)
+        if trust is None:
+            context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        reader, writer = await asyncio.open_connection(
+            "127.0.0.1", self.process.settings.https_port, ssl=context, server_hostname=host
+        )
+        writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
         await writer.drain()
         answer = (await reader.read()).decode()
         writer.close()
@@ -175,7 +195,9 @@ class World:
             "spec": {"to": {"kind": "Service", "name": service}, "port": {"targetPort": "main"}, **spec},
         }
         if tls:
-            body["spec"]["tls"] = {"termination": tls, "insecureEdgeTerminationPolicy": insecure}
+            more = spec.pop("certificates", {})
+            body["spec"].pop("certificates", None)
+            body["spec"]["tls"] = {"termination": tls, "insecureEdgeTerminationPolicy": insecure, **more}
         await self.client.apply(body)
 
     async def admitted(self, name: str, ns: str = "") -> dict[str, Any]:
@@ -200,12 +222,13 @@ class World:
 
 @contextlib.asynccontextmanager
 async def running_world(
-    client: Client, namespace: str, directory: Path, crd: dict[str, Any] | None = None
+    client: Client, namespace: str, directory: Path, crd: dict[str, Any] | None = None, **options: Any
 ) -> AsyncIterator[World]:
     await support.install(client, [crd or route_crd()])
-    settings = Settings(directory / "r", free_port(), free_port(), address="127.0.0.1", max_connections=200)
+    ports: dict[str, Any] = {"http_port": free_port(), "https_port": free_port(), "address": "127.0.0.1"}
+    settings = Settings(directory / "r", **ports, max_connections=200, ends_tls="certificate" in options)
     process = HAProxy(settings, haproxy_binary())
-    made = World(client, namespace, Router(client, process, DOMAIN), process, directory)
+    made = World(client, namespace, Router(client, process, DOMAIN), process, directory, options=options)
     try:
         await made.start()
         yield made

@@ -14,10 +14,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from hcp.api.names import LABEL_MANAGED_BY, MANAGED_BY
+from hcp.api.names import LABEL_MANAGED_BY, MANAGED_BY, ROUTER_NAMESPACE
+from hcp.api.paths import at
 from hcp.controlplane.meta import digest
 from hcp.errors import HcpError
-from hcp.guest import look, manifests, node_trust, old_classes, olm, storage
+from hcp.guest import ingress, look, manifests, node_trust, old_classes, olm, storage
 from hcp.guest.applying import AT_ONCE, apply_definitions
 from hcp.guest.objects import SYSTEM, GuestParams, Manifest
 from hcp.guest.rewrite import rewrite_encrypted
@@ -26,7 +27,7 @@ from hcp.guest.view import GuestView
 from hcp.guest.views import Views
 from hcp.kube import Client
 from hcp.kube.errors import NotFound
-from hcp.kube.resources import CATALOGSOURCES, CONFIGMAPS, CRDS, DAEMONSETS, NAMESPACES, SERVICEACCOUNTS
+from hcp.kube.resources import CATALOGSOURCES, CONFIGMAPS, CRDS, DAEMONSETS, NAMESPACES, SERVICEACCOUNTS, SERVICES
 from hcp.runtime.apply import apply_if_changed
 from hcp.runtime.context import PUBLISHED_KUBECONFIG, OperatorContext
 from hcp.runtime.controller import Controller, Result, namespace_of
@@ -216,6 +217,7 @@ class Keeper:
             if seen.has("DaemonSet", node_trust.NAME) and not params.node_trust:
                 await _remove_node_trust(client)
             tunnel = await look.data_plane(view, seen)
+            port = await _ingress_port(client) if params.ingress else 0
         return GuestState(
             reachable=True,
             nodes=seen.nodes,
@@ -223,6 +225,7 @@ class Keeper:
             waiting=seen.waiting,
             parts=seen.workloads,
             version=params.control_plane.version,
+            ingress_port=port,
             kubelet=seen.kubelet,
             data_plane=tunnel,
             control_plane=look.control_plane(seen),
@@ -265,6 +268,12 @@ async def _remove_node_trust(client: Client) -> None:
     for resource in (SERVICEACCOUNTS, CONFIGMAPS, DAEMONSETS):
         with contextlib.suppress(NotFound):
             await client.delete(resource, node_trust.NAME, SYSTEM)
+
+
+async def _ingress_port(client: Client) -> int:
+    """Given by the guest's API server when the Service is made; it stays."""
+    live = await client.get_or_none(SERVICES, ingress.SERVICE, ROUTER_NAMESPACE)
+    return next((int(one.get("nodePort") or 0) for one in at(live, "spec.ports") or () if one["name"] == "https"), 0)
 
 
 async def _unpublished(client: Client, guest: GuestParams) -> tuple[str, ...]:

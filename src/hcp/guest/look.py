@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hcp.api import conditions as c
+from hcp.api.names import ROUTER_NAMESPACE
 from hcp.api.paths import at
 from hcp.api.versions import parse_version
 from hcp.errors import HcpError
@@ -42,7 +43,7 @@ def look(view: GuestView, wanted: Iterable[Manifest]) -> Look:
     nodes = view.nodes.list()
     ready = sum(is_true(at(n, "status.conditions"), "Ready") for n in nodes)
     names = {(m["kind"], m["metadata"]["name"]) for m in wanted if _is_part(m)}
-    daemons, deployments = view.daemons.list(), view.deployments.list()
+    daemons, deployments = view.daemons.list(), [*view.deployments.list(), *view.routers.list()]
     live = [("DaemonSet", one) for one in daemons] + [("Deployment", one) for one in deployments]
     parts = sorted((kind, str(o["metadata"]["name"]), int(o["metadata"].get("generation") or 0)) for kind, o in live)
     running = sorted(p["metadata"]["name"] for p in view.agents.list() if _runs(p))
@@ -69,8 +70,9 @@ def _oldest_kubelet(nodes: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _is_part(obj: Manifest) -> bool:
-    """Without which no node is of use; what stands in namespaces of its own is not."""
-    return obj["kind"] in ("DaemonSet", "Deployment") and obj["metadata"].get("namespace") == SYSTEM
+    """Without which no node is of use, and the default ingress; what else stands in namespaces of its own is not."""
+    here = obj["metadata"].get("namespace") in (SYSTEM, ROUTER_NAMESPACE)
+    return obj["kind"] in ("DaemonSet", "Deployment") and here
 
 
 def _runs(pod: Mapping[str, Any]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hcp.guest import (
     coredns,
     flannel,
+    ingress,
     konnectivity,
     kube_proxy,
     kubernetes_service,
@@ -27,4 +28,5 @@ def objects(g: GuestParams) -> list[Manifest]:
         *node_trust.objects(g),
         *storage_parts.objects(g),
         *olm.objects(g),
+        *ingress.objects(g),
     ]

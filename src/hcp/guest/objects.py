@@ -10,6 +10,7 @@ from hcp.api.names import LABEL_MANAGED_BY, MANAGED_BY
 from hcp.controlplane.meta import digest
 from hcp.controlplane.params import Params
 from hcp.guest.catalogs import GuestCatalogs
+from hcp.guest.ingress_plan import GuestIngress
 from hcp.guest.storage import GuestStorage
 
 Manifest = dict[str, Any]
@@ -39,6 +40,8 @@ class GuestParams:
     storage: GuestStorage | None = None
     # None in a cluster whose release has no OLM.
     catalogs: GuestCatalogs | None = None
+    # None in a cluster without nodes, or without the capability.
+    ingress: GuestIngress | None = None
 
     @property
     def trust_mark(self) -> dict[str, str]:

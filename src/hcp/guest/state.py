@@ -34,6 +34,8 @@ class GuestState:
     # What is to run there, and the release it was applied from.
     parts: tuple[Part, ...] = ()
     version: str = ""
+    # The node port behind which the default ingress ends TLS; 0 while there is none.
+    ingress_port: int = 0
     # The oldest kubelet's version.
     kubelet: str = ""
     data_plane: Verdict = NOT_LOOKED_AT

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from hcp.api.names import LABEL_MANAGED_BY, MANAGED_BY
+from hcp.api.names import LABEL_MANAGED_BY, MANAGED_BY, ROUTER_NAMESPACE
 from hcp.guest import slim
 from hcp.guest.objects import SYSTEM
 from hcp.kube import Client
@@ -45,6 +45,7 @@ class GuestView:
         # What we keep there, followed once there are nodes to run it.
         self.daemons = Informer(client, DAEMONSETS, SYSTEM, _OURS, most=_MOST_PARTS)
         self.deployments = Informer(client, DEPLOYMENTS, SYSTEM, _OURS, most=_MOST_PARTS)
+        self.routers = Informer(client, DEPLOYMENTS, ROUTER_NAMESPACE, _OURS, most=_MOST_PARTS)
         self.agents = Informer(client, PODS, SYSTEM, _AGENTS, transform=_phase_only, most=slim.MOST_NODES)
 
         # Followed where the release can read them: the first one starts those who do.
@@ -52,11 +53,13 @@ class GuestView:
 
     @property
     def _parts(self) -> tuple[Informer, ...]:
-        return (self.daemons, self.deployments, self.agents)
+        return (self.daemons, self.deployments, self.routers, self.agents)
 
     def of(self, obj: Mapping[str, Any]) -> Informer | None:
         """The cache that holds this object, if one does."""
-        return {"DaemonSet": self.daemons, "Deployment": self.deployments}.get(str(obj.get("kind")))
+        place = (str(obj.get("kind")), str((obj.get("metadata") or {}).get("namespace")))
+        held = {("DaemonSet", SYSTEM): self.daemons, ("Deployment", SYSTEM): self.deployments}
+        return {**held, ("Deployment", ROUTER_NAMESPACE): self.routers}.get(place)
 
     def on_node(self, tell: Callable[[str], None]) -> None:
         """Call `tell` with the name of each Node that changed."""

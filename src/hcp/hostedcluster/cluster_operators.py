@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hcp.api import conditions as c
+from hcp.api.names import ROUTER_NAMESPACE
 from hcp.api.versions import MAX_MINORS_BEHIND, kubernetes_minor, parse_version
 from hcp.errors import HcpError
-from hcp.guest import coredns, flannel, konnectivity, kube_proxy, storage
+from hcp.guest import coredns, flannel, ingress, konnectivity, kube_proxy, storage
 from hcp.guest.objects import SYSTEM
 from hcp.guest.platform.operators import Operator
 from hcp.guest.state import GuestState, Part
@@ -22,6 +23,7 @@ from hcp.runtime.conditions import Verdict
 INSIDE = {
     "csi-snapshot-controller": (storage.SNAPSHOTS,),
     "dns": (coredns.NAME,),
+    "ingress": (ingress.NAME,),
     "network": (konnectivity.NAME, flannel.NAME, kube_proxy.NAME),
 }
 _RESOURCES = {"DaemonSet": "daemonsets", "Deployment": "deployments"}
@@ -100,7 +102,8 @@ def _of_parts(name: str, parts: list[Part], guest: GuestState, version: str, rea
         available = _late(named(absent))
     progressing: Verdict = _NOT if newest else (True, c.ROLLING_OUT, f"Pods are started or replaced: {named(old)}")
     degraded: Verdict = (True, c.UNAVAILABLE_REPLICAS, f"Some pods are missing: {named(short)}") if short else _NOT
-    related = tuple(("apps", _RESOURCES[part.kind], SYSTEM, part.name) for part in parts)
+    where = ROUTER_NAMESPACE if name == "ingress" else SYSTEM
+    related = tuple(("apps", _RESOURCES[part.kind], where, part.name) for part in parts)
     return Operator(name, available, progressing, degraded, _WELL, version if newest else reached, related)
 
 

@@ -20,7 +20,6 @@ UNACTED: tuple[tuple[str, Any], ...] = (
     ("autoscaling.scaleDown", None),
     ("autoscaling.scaling", "ScaleUpAndScaleDown"),
     ("capabilities.enabled", None),
-    ("capabilities.disabled", None),
     ("configuration.apiServer.additionalCORSAllowedOrigins", None),
     ("configuration.apiServer.clientCA.name", ""),
     ("configuration.apiServer.encryption", None),
@@ -39,7 +38,6 @@ UNACTED: tuple[tuple[str, Any], ...] = (
     ("configuration.proxy.readinessEndpoints", None),
     ("configuration.proxy.trustedCA", None),
     ("configuration.scheduler", None),
-    ("dns.baseDomainPrefix", None),
     ("dns.privateZoneID", ""),
     ("dns.publicZoneID", ""),
     ("etcd.managed.storage.restoreSnapshotURL", None),
@@ -52,11 +50,8 @@ UNACTED: tuple[tuple[str, Any], ...] = (
 # Fields that act in part. The command line sets them by default, so what is missing is told, but as nothing wrong.
 PARTLY: tuple[tuple[str, str], ...] = (
     ("dns.baseDomain", "names the guest's domain; records below it are made by whoever owns the domain"),
-    (
-        "platform.kubevirt.baseDomainPassthrough",
-        "chooses the base domain; an ingress controller inside the cluster is published by a Service of its own",
-    ),
 )
+_PASSTHROUGH = "platform.kubevirt.baseDomainPassthrough"
 
 
 # What somebody asked for of storage, where the release has none; the value that means "not asked for".
@@ -87,9 +82,21 @@ def catalogs_not_in_release(spec: Mapping[str, Any], annotations: Mapping[str, s
     return _asked(spec, CATALOGS) + [f"annotation {key}" for key in sorted(annotations) if key in CATALOG_ANNOTATIONS]
 
 
+def ingress_not_in_release(spec: Mapping[str, Any]) -> list[str]:
+    """What is less than it says where the release has no ingress."""
+    return (
+        [f"{_PASSTHROUGH} chooses the base domain only: the release has no ingress"] if at(spec, _PASSTHROUGH) else []
+    )
+
+
 def acted_on_in_part(spec: Mapping[str, Any]) -> list[str]:
     """Fields the user or the command line set that do less than their name says, each with what they do."""
-    return [f"{path} {what}" for path, what in PARTLY if at(spec, path)]
+    found = [f"{path} {what}" for path, what in PARTLY if at(spec, path)]
+    if at(spec, _PASSTHROUGH) and at(spec, "platform.kubevirt.credentials"):
+        found.append(
+            f"{_PASSTHROUGH} has no effect on an external infra cluster: publish the ingress by a Service there"
+        )
+    return found
 
 
 # Annotations of the established API that do nothing here.

@@ -3,7 +3,7 @@
 `release-<minor>` depends on exactly the images it names, so whoever publishes a release finds them as its dependencies.
 `release-<minor>-storage` is the same with what volumes in hosted clusters need, `-olm` with what catalogs of operators
 need, `-full` with both. These are made on request: compiling their parts takes long, and a cluster without volumes or
-catalogs does not want them.
+catalogs does not want them. `-ingress` has the router of hosted clusters.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from hcp import __version__
 from hcp.oci.writer import CREATED, ImageConfig, Layer, write_image
 from hcp.payload import disk
 from hcp.payload.component import Component
@@ -49,18 +50,20 @@ class Extra:
     """What a release may have besides: images by their name in it with their versions, and definitions."""
 
     versions: Mapping[str, str]
-    # The component with the definitions, and the file they are in a release.
-    definitions: str
-    file: str
+    # The component with the definitions, if there are any, and the file they are in a release.
+    definitions: str = ""
+    file: str = ""
 
 
 _STORAGE = Extra(
     {name: version for name, (_, version) in storage.PROGRAMS.items()}, storage.DEFINITIONS, SNAPSHOT_DEFINITIONS
 )
 _OLM = Extra(olm.versions(), olm.DEFINITIONS, OLM_DEFINITIONS)
+_INGRESS = Extra({"router": __version__})
 _VARIANTS: Mapping[str, tuple[str, tuple[Extra, ...]]] = {
     "storage": ("storage", (_STORAGE,)),
     "olm": ("catalogs of operators", (_OLM,)),
+    "ingress": ("the default ingress", (_INGRESS,)),
     "full": ("storage and catalogs of operators", (_STORAGE, _OLM)),
 }
 
@@ -87,7 +90,7 @@ def components(minors: tuple[str, ...]) -> Iterator[Component]:
                 name=f"release-{minor}-{variant}",
                 version=f"{version}-{variant}",
                 build=partial(_build, minor, extras=extras),
-                deps=(*_deps(minor, extras), *(one.definitions for one in extras)),
+                deps=(*_deps(minor, extras), *(one.definitions for one in extras if one.definitions)),
                 inputs=partial(_inputs, extras),
                 outputs=("image/index.json",),
                 summary=f"release image of Kubernetes {minor} with {summary}",
@@ -137,7 +140,7 @@ def _build(minor: str, ctx: BuildContext, *, extras: tuple[Extra, ...] = ()) -> 
     for name, content in release_files(version, tags, boot_disk).items():
         layer.file(f"{_MANIFESTS}/{name}", content)
     layer.file(CONFIG_DEFINITIONS, definitions(ctx.dep(_CONFIG) / "manifests" / "crds"))
-    for one in extras:
+    for one in (one for one in extras if one.definitions):
         layer.file(one.file, definitions(ctx.dep(one.definitions) / "manifests" / "crds"))
     config = ImageConfig(labels={"io.openshift.release": version})
     write_image(ctx.out / "image", f"{REGISTRY}/{REPOSITORY}:{ctx.component.version}", [layer], config)

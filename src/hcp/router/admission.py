@@ -35,6 +35,8 @@ class Policy:
     domain: str = ""
     # Whether a host may be claimed that lies under a wildcard of another namespace.
     foreign_wildcards: bool = False
+    # Whether it has a certificate to end TLS with.
+    ends_tls: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,37 +91,54 @@ def termination(route: Route) -> str:
     return str(at(route, "spec.tls.termination") or "")
 
 
-def _problem(route: Route, host: str, domain: str) -> tuple[str, str] | None:
-    spec = route.get("spec") or {}
+def _problem(route: Route, host: str, policy: Policy) -> tuple[str, str] | None:
+    domain, spec = policy.domain, route.get("spec") or {}
     if not host:
         return "NoDomain", "The Route names no host and the router knows no apps domain to make one from."
     wrong = hosts.problem(spec, host)
     if wrong:
         return ("InvalidPath" if wrong.startswith("spec.path") else "InvalidHost"), wrong
-    how = termination(route)
-    if how not in ("", "passthrough"):
-        return (
-            "UnsupportedTermination",
-            f"This router ends no TLS itself: {hosts.shown(how)} is not served, passthrough is.",
-        )
-    policy = spec.get("wildcardPolicy") or "None"
-    if policy not in ("None", "Subdomain"):
-        return "UnsupportedWildcardPolicy", f"The wildcard policy {hosts.shown(policy)} is not known."
-    if policy == "Subdomain" and "." not in host:
+    if (wrong_tls := _tls_problem(route, policy)) is not None:
+        return wrong_tls
+    wildcards = spec.get("wildcardPolicy") or "None"
+    if wildcards not in ("None", "Subdomain"):
+        return "UnsupportedWildcardPolicy", f"The wildcard policy {hosts.shown(wildcards)} is not known."
+    if wildcards == "Subdomain" and "." not in host:
         return "InvalidHost", f"{host!r} has no domain whose names could be taken."
-    if policy == "Subdomain" and wildcard_of(host) == f"*.{domain.lower()}":
+    if wildcards == "Subdomain" and wildcard_of(host) == f"*.{domain.lower()}":
         return "SharedDomain", f"The names in {domain} belong to all namespaces: no Route can take every one of them."
     return None
 
 
-def _first_look(route: Route, domain: str) -> Decision:
+def _tls_problem(route: Route, policy: Policy) -> tuple[str, str] | None:
+    how = termination(route)
+    if how in ("", "passthrough"):
+        return None
+    if how not in ("edge", "reencrypt") or not policy.ends_tls:
+        return (
+            "UnsupportedTermination",
+            f"This router ends no TLS itself: {hosts.shown(how)} is not served, passthrough is.",
+        )
+    if how == "reencrypt" and not at(route, "spec.tls.destinationCACertificate"):
+        return (
+            "NoDestinationCA",
+            "spec.tls.destinationCACertificate is empty: say who signed the certificate that the pods show.",
+        )
+    if bool(at(route, "spec.tls.certificate")) != bool(at(route, "spec.tls.key")):
+        return "IncompleteCertificate", "spec.tls needs both certificate and key, or none of them."
+    if at(route, "spec.tls.externalCertificate.name"):
+        return "UnsupportedCertificate", "spec.tls.externalCertificate is not served: write certificate and key."
+    return None
+
+
+def _first_look(route: Route, policy: Policy) -> Decision:
     """What a Route asks for, and what is wrong with it by itself."""
     key = key_of(route)
     try:
-        host = wanted_host(route, domain)
+        host = wanted_host(route, policy.domain)
         wildcard = at(route, "spec.wildcardPolicy") == "Subdomain"
         asked = Decision(key, host, True, wildcard=wildcard)
-        problem = _problem(route, host, domain)
+        problem = _problem(route, host, policy)
     except (TypeError, ValueError, AttributeError, KeyError) as error:
         return Decision(key, "", False, "InvalidRoute", f"The Route cannot be read: {error}"[:MAX_MESSAGE])
     if problem is None:
@@ -136,12 +155,16 @@ class _Table:
         self._policy = policy
         self._owners: dict[str, str] = {}
         self._claims: set[tuple[str, str]] = set()
+        # Hosts whose TLS is passed on, or ended here: it cannot be both.
+        self._passing: dict[str, bool] = {}
 
     def ask(self, decision: Decision, route: Route) -> Decision:
         """The decision with the host given, or refused because of somebody who was first."""
         name, namespace = decision.name, decision.key.partition("/")[0]
         spec = route.get("spec") or {}
-        claim = (name, str(spec.get("path") or "") if not termination(route) else "")
+        how = termination(route)
+        path = f"{spec.get('path') or ''}{' exactly' if spec.get('exactPath') else ''}"
+        claim = (name, "" if how == "passthrough" else path)
         owner = self._owners.get(name, namespace)
         if owner != namespace:
             return decision.refused(
@@ -150,6 +173,10 @@ class _Table:
         if claim in self._claims:
             return decision.refused(
                 "HostAlreadyClaimed", f"{name} is already claimed by another Route with the same path."
+            )
+        if how and self._passing.get(name, how == "passthrough") != (how == "passthrough"):
+            return decision.refused(
+                "HostAlreadyClaimed", f"{name} is already claimed by another Route with another kind of termination."
             )
         above = self._owners.get(wildcard_of(name), namespace)
         if not decision.wildcard and above != namespace and not self._policy.foreign_wildcards:
@@ -160,6 +187,8 @@ class _Table:
             )
         self._owners[name] = namespace
         self._claims.add(claim)
+        if how:
+            self._passing[name] = how == "passthrough"
         return decision
 
 
@@ -170,7 +199,7 @@ def decide(
     refused: Mapping[str, str] | None = None,
 ) -> list[Decision]:
     """A decision for every Route. `refused` has those HAProxy would not take, with its words, by key."""
-    looked = [(route, _first_look(route, policy.domain)) for route in routes]
+    looked = [(route, _first_look(route, policy)) for route in routes]
     known = granted or {}
     looked.sort(key=lambda pair: place(pair[0], pair[1].name, known))
     table = _Table(policy)

@@ -41,6 +41,14 @@ def _port_names(service: Object | None, wanted: Any) -> set[str] | None:
     return found or None
 
 
+def _name_of(service: Object | None, listed: Any) -> Any:
+    """The name of a Service's port that is given by name or number; a number is the Service's own, not the pod's."""
+    for port in at(service, "spec.ports") or []:
+        if listed in (port.get("name"), port.get("port")):
+            return port.get("name") or port.get("targetPort") or listed
+    return listed
+
+
 def _slice_ports(one: Object, names: set[str] | None, wanted: Any) -> list[int]:
     ports = one.get("ports") or []
     if names is None:
@@ -77,14 +85,15 @@ def of_route(
     """The addresses of a Route; an address appears more often the larger its target's weight is."""
     namespace = route["metadata"].get("namespace", "")
     spec = route.get("spec") or {}
-    port = at(spec, "port.targetPort")
+    port, listed = at(spec, "port.targetPort"), at(spec, "port.servicePort")
     groups: list[tuple[int, list[str]]] = []
     for target in [spec.get("to") or {}, *(spec.get("alternateBackends") or [])]:
         name, weight = target.get("name"), target.get("weight")
         share = 100 if weight is None else int(weight)
         if not name or share <= 0:
             continue
-        found = endpoints(service(namespace, name), slices(namespace, name), port)
+        live = service(namespace, name)
+        found = endpoints(live, slices(namespace, name), port if listed is None else _name_of(live, listed))
         if found:
             groups.append((share, found))
     if len(groups) == 1:

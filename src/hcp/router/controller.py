@@ -14,7 +14,7 @@ from hcp.kube import Client
 from hcp.kube import resources as r
 from hcp.kube.errors import Forbidden, Invalid, NotFound
 from hcp.kube.transport import backoff
-from hcp.router import admission, backends, claims, maps
+from hcp.router import admission, backends, claims, ingresses, maps, terminating
 from hcp.router.haproxy import HAProxy
 from hcp.router.refused import Refused
 from hcp.runtime import EventRecorder, Informer, metrics
@@ -47,8 +47,20 @@ def _by_service(one: Object) -> Iterable[str]:
 class Router:
     """The router of one cluster."""
 
-    def __init__(self, client: Client, haproxy: HAProxy, domain: str = "", *, foreign_wildcards: bool = False) -> None:
+    def __init__(
+        self,
+        client: Client,
+        haproxy: HAProxy,
+        domain: str = "",
+        *,
+        foreign_wildcards: bool = False,
+        certificate: str = "",
+        ingress_class: str = "",
+    ) -> None:
+        """`certificate`: namespace/name of a TLS Secret. With it the router ends TLS, and can serve Ingresses."""
         self._client = client
+        self._certificate = certificate
+        self._class = ingress_class
         # However many bad Routes a namespace has, only so many events are written of it.
         self._events = EventRecorder(client, MANAGER)
         self._haproxy = haproxy
@@ -64,7 +76,13 @@ class Router:
         self._slices = Informer(client, r.ENDPOINTSLICES)
         self._ingress = Informer(client, r.INGRESS_CONFIGS)
         self._slices.add_index("service", _by_service)
-        for informer in (self._routes, self._services, self._slices, self._ingress):
+        # Only where it ends TLS; of Secrets no others than certificates are asked for.
+        self._secrets = Informer(client, r.SECRETS, fields="type=kubernetes.io/tls")
+        self._ingresses = Informer(client, r.INGRESSES)
+        self._informers = [self._routes, self._services, self._slices, self._ingress]
+        self._informers += [self._secrets] if certificate else []
+        self._informers += [self._ingresses] if ingress_class else []
+        for informer in self._informers:
             informer.add_listener(self._changed)
         self.ready = False
 
@@ -78,14 +96,18 @@ class Router:
 
     async def run(self) -> None:
         """Work until cancelled."""
-        followed = [self._routes, self._services, self._slices]
+        followed = [one for one in self._informers if one is not self._ingress]
         if not self._domain and await self._client.has(r.INGRESS_CONFIGS):
             followed.append(self._ingress)
         try:
-            for informer in (self._routes, self._services, self._slices, self._ingress):
+            for informer in self._informers:
                 await informer.start()
             for informer in followed:
                 await informer.wait_synced()
+            while self._certificate and not await self._take_certificate():
+                log.info("waiting for the default certificate", extra={"secret": self._certificate})
+                self._dirty.clear()
+                await self._dirty.wait()
             await self._haproxy.start()
             await self._pass()
             while True:
@@ -97,15 +119,37 @@ class Router:
                 await asyncio.sleep(min(time.monotonic() - started, MAX_REST))
         finally:
             self.ready = False
-            for informer in (self._routes, self._services, self._slices, self._ingress):
+            for informer in self._informers:
                 await informer.stop()
             await self._haproxy.close()
 
     def _changed(self, _old: Object | None, _new: Object | None) -> None:
         self._dirty.set()
 
+    async def _take_certificate(self) -> bool:
+        """Hand the default certificate over, if there is one by now; another one is taken while HAProxy runs."""
+        pair = self._pair(*self._certificate.split("/", 1))
+        if pair is not None:
+            await self._haproxy.keys.set_default(f"{pair[0]}\n{pair[1]}")
+        return pair is not None
+
+    def _pair(self, namespace: str, name: str) -> tuple[str, str] | None:
+        return terminating.pair_of(self._secrets.get(name, namespace))
+
+    def _all_routes(self) -> dict[str, Object]:
+        """Routes, and what Ingresses mean as such."""
+        found = {admission.key_of(route): route for route in self._routes.list()}
+        for one in self._own_ingresses():
+            found |= {admission.key_of(route): route for route in ingresses.routes_of(one, self._pair)}
+        return found
+
+    def _own_ingresses(self) -> list[Object]:
+        return [one for one in self._ingresses.list() if ingresses.is_ours(one, self._class)] if self._class else []
+
     async def _pass(self) -> None:
         try:
+            if self._certificate:
+                await self._take_certificate()
             await self._report(await self._serve())
             self._failures = 0
         except (HcpError, OSError, TimeoutError) as error:
@@ -117,10 +161,14 @@ class Router:
 
     async def _serve(self) -> list[admission.Decision]:
         """Give HAProxy its tables, without the Routes it does not take."""
-        routes = {admission.key_of(route): route for route in self._routes.list()}
+        routes = self._all_routes()
         self._refused.keep(routes)
         while True:
             decisions, tables = self._compute(routes)
+            if self._certificate and (bad := await self._haproxy.keys.push(*terminating.keys(decisions, routes))):
+                for key, words in bad.items():
+                    self._refused.add(routes[key], words)
+                continue
             pushed = await self._haproxy.push(tables)
             for name in pushed.changed:
                 PUSHES.inc(table=name)
@@ -133,7 +181,7 @@ class Router:
         return decisions
 
     def _compute(self, routes: Mapping[str, Object]) -> tuple[list[admission.Decision], maps.Maps]:
-        policy = admission.Policy(self.domain, self._foreign_wildcards)
+        policy = admission.Policy(self.domain, self._foreign_wildcards, bool(self._certificate))
         decisions = admission.decide(routes.values(), policy, self._granted, self._refused.words)
         addresses: dict[str, list[str]] = {}
         for decision in decisions:
@@ -184,6 +232,8 @@ class Router:
                     self._unwritable[claims.uid_of(route)] = str(route["metadata"].get("resourceVersion"))
                     log.warning("a Route cannot be written", extra={"route": decision.key, "error": str(error)})
 
+        if self._class:
+            await terminating.tell_ingresses(self._client, self._own_ingresses(), decisions, canonical)
         uids = {claims.uid_of(route) for route in self._routes.list()}
         self._unwritable = {uid: version for uid, version in self._unwritable.items() if uid in uids}
         results = await asyncio.gather(*(one(decision) for decision in decisions), return_exceptions=True)

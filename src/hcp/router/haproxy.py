@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from hcp.errors import HcpError
 from hcp.router.config import Settings, render
-from hcp.router.maps import ORDER, Maps, problem
+from hcp.router.keys import Keys
+from hcp.router.maps import Maps, problem
 
 log = logging.getLogger(__name__)
 # HAProxy reads a command into one buffer of 16 KiB.
@@ -63,6 +64,7 @@ class HAProxy:
         self._binary = binary
         # What HAProxy has taken: a process that starts again begins with it, and it is known to start with it.
         self._told: dict[str, dict[str, str]] = Maps().tables
+        self.keys = Keys(settings, self.command)
         self._process: asyncio.subprocess.Process | None = None
         self._keeper: asyncio.Task[None] | None = None
         self.starts = 0
@@ -84,13 +86,14 @@ class HAProxy:
             )
         self.settings.directory.mkdir(parents=True, exist_ok=True)
         (self.settings.directory / "haproxy.cfg").write_text(render(self.settings), encoding="utf-8")
+        self.keys.write()
         await self._spawn()
         self._keeper = asyncio.create_task(self._keep(), name="haproxy")
 
     async def push(self, maps: Maps) -> Pushed:
         """Hand over what changed. When a row is refused its table stays as it was, and the answer names the row."""
         done = Pushed()
-        for name in ORDER:
+        for name in self.settings.tables:
             table = maps.tables[name]
             if table == self._told[name]:
                 continue
@@ -182,7 +185,7 @@ class HAProxy:
         self.settings.map_file(name).write_text(text, encoding="utf-8")
 
     async def _spawn(self) -> None:
-        for name in ORDER:
+        for name in self.settings.tables:
             self._write(name)
         self.settings.socket.unlink(missing_ok=True)
         config = self.settings.directory / "haproxy.cfg"
@@ -192,6 +195,7 @@ class HAProxy:
             if not self.alive:
                 raise HcpError(f"HAProxy ended at once with code {self._process.returncode}; its own words are above")
             await asyncio.sleep(0.02)
+        await self.keys.trust_again()
 
     async def _answers(self) -> bool:
         """Whether it works: the socket alone is there before the ports are."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from hcp.api import manifests as m
 from hcp.api.manifests import Object
 from hcp.api.names import ROUTER_NAMESPACE
@@ -27,8 +29,8 @@ def namespace() -> Object:
     }
 
 
-def rights() -> list[Object]:
-    """Reading what Routes lead to, and writing only Routes."""
+def rights(*, ends_tls: bool = False) -> list[Object]:
+    """Reading what Routes lead to, and writing only Routes; where it ends TLS, certificates and Ingresses too."""
     rules = [
         m.rule("", "services", m.READ),
         m.rule("discovery.k8s.io", "endpointslices", m.READ),
@@ -37,11 +39,17 @@ def rights() -> list[Object]:
         m.rule("config.openshift.io", "ingresses", m.READ),
         m.rule("", "events", ["create", "patch"]),
     ]
+    if ends_tls:
+        rules += [
+            m.rule("", "secrets", m.READ),
+            m.rule("networking.k8s.io", "ingresses", m.READ),
+            m.rule("networking.k8s.io", "ingresses/status", ["patch", "update"]),
+        ]
     return [
         m.service_account(NAME, ROUTER_NAMESPACE),
         m.cluster_role(ROLE, rules),
         m.cluster_binding(ROLE, m.account(NAME, ROUTER_NAMESPACE)),
-        *_readers(),
+        *([] if ends_tls else _readers()),
     ]
 
 
@@ -60,14 +68,16 @@ def deployment(
     replicas: int = 1,
     pull_policy: str = "IfNotPresent",
     foreign_wildcards: bool = False,
+    options: Iterable[str] = (),
 ) -> Object:
     """The process; without a domain it takes the one of ingresses.config.openshift.io."""
-    options = [*([f"--domain={domain}"] if domain else []), *([FOREIGN_WILDCARDS] if foreign_wildcards else [])]
+    where = [f"--domain={domain}"] if domain else []
+    words = [*where, *([FOREIGN_WILDCARDS] if foreign_wildcards else []), *options]
     container: Object = {
         "name": "router",
         "image": image,
         "imagePullPolicy": pull_policy,
-        "args": ["router", "run", *options],
+        "args": ["router", "run", *words],
         "ports": [
             {"name": "http", "containerPort": HTTP_PORT, "protocol": "TCP"},
             {"name": "https", "containerPort": HTTPS_PORT, "protocol": "TCP"},

@@ -1,7 +1,8 @@
 """The look-up tables HAProxy works from. Its configuration never changes; these do, and it takes them in while running.
 
-`count` says how many addresses a host has, `address` gives each of them by number, `redirect` says which HTTP requests
-are sent to HTTPS. Every row knows whose it is, so that one that cannot be taken costs nobody else anything.
+`count` says how many addresses a host has, `address` gives each of them by number, `exact` is `count` for single paths,
+`redirect` says which HTTP requests are sent to HTTPS, `end` names hosts whose TLS the router ends. Every row knows
+whose it is, so that one that cannot be taken costs nobody else anything.
 """
 
 from __future__ import annotations
@@ -17,11 +18,26 @@ from hcp.router.admission import Decision, termination
 
 TLS_COUNT = "tls-count"
 TLS_ADDRESS = "tls-address"
-HTTP_COUNT = "http-count"
-HTTP_ADDRESS = "http-address"
+TLS_END = "tls-end"
 HTTP_REDIRECT = "http-redirect"
+
+
+@dataclass(frozen=True, slots=True)
+class Web:
+    """The tables of one of the two kinds of web: requests are looked up by host and path."""
+
+    exact: str
+    count: str
+    address: str
+
+
+HTTP = Web("http-exact", "http-count", "http-address")
+# Where the router itself ends TLS.
+HTTPS = Web("https-exact", "https-count", "https-address")
 # Addresses first: a host that grows must not be asked for an address that is not there yet.
-ORDER = (TLS_ADDRESS, TLS_COUNT, HTTP_ADDRESS, HTTP_COUNT, HTTP_REDIRECT)
+PLAIN = (TLS_ADDRESS, TLS_COUNT, HTTP.address, HTTP.count, HTTP.exact, HTTP_REDIRECT)
+ENDING = (HTTPS.address, HTTPS.count, HTTPS.exact, TLS_END)
+ORDER = (*PLAIN, *ENDING)
 
 
 # A row is sent in one command together with others; none of ours comes near this.
@@ -38,6 +54,23 @@ def problem(key: str, value: str) -> str | None:
     return None
 
 
+# Stands where pods are spoken to without TLS.
+NO_TRUST = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A host, or `*.domain`, and a path in it."""
+
+    name: str
+    path: str
+    exact: bool = False
+
+    @property
+    def key(self) -> str:
+        return f"{self.name}{self.path or '/'}" if self.exact else f"{self.name}{self.path.rstrip('/')}/"
+
+
 @dataclass(slots=True)
 class Maps:
     """The contents of every table, and the key of the Route behind each row."""
@@ -50,16 +83,22 @@ class Maps:
             self._put(owner, TLS_COUNT, name, str(len(addresses)))
             self._addresses(owner, TLS_ADDRESS, name, addresses)
 
-    def add_http(self, owner: str, name: str, path: str, addresses: list[str]) -> None:
-        """HTTP is looked up by the longest prefix of host and path; the value names that prefix by its digest."""
-        key = f"{name}{path or '/'}"
-        if addresses:
-            digest = hashlib.sha256(key.encode()).hexdigest()[:32]
-            self._put(owner, HTTP_COUNT, key, f"{len(addresses)}@{digest}")
-            self._addresses(owner, HTTP_ADDRESS, digest, addresses)
+    def add_web(self, owner: str, web: Web, place: Place, addresses: list[str], trust: str = "") -> None:
+        """The longest place that fits is taken; the value names it by its digest, and who the pod's TLS is checked by.
 
-    def add_redirect(self, owner: str, name: str) -> None:
-        self._put(owner, HTTP_REDIRECT, f"{name}/", "https")
+        A place is whole elements of a path: requests are looked up with a slash behind them.
+        """
+        if addresses:
+            digest = hashlib.sha256(f"{place.exact} {place.key}".encode()).hexdigest()[:32]
+            table = web.exact if place.exact else web.count
+            self._put(owner, table, place.key, f"{len(addresses)}@{digest}@{trust or NO_TRUST}")
+            self._addresses(owner, web.address, digest, addresses)
+
+    def add_end(self, owner: str, name: str) -> None:
+        self._put(owner, TLS_END, name, "1")
+
+    def add_redirect(self, owner: str, place: Place) -> None:
+        self._put(owner, HTTP_REDIRECT, place.key if not place.exact else f"{place.key}/", "https")
 
     def _addresses(self, owner: str, table: str, key: str, addresses: list[str]) -> None:
         for number, address in enumerate(addresses):
@@ -80,11 +119,22 @@ def build(
             continue
         route = routes[decision.key]
         spec = route.get("spec") or {}
-        found = addresses.get(decision.key, [])
-        if termination(route) == "passthrough":
+        found, how = addresses.get(decision.key, []), termination(route)
+        place = Place(decision.name, str(spec.get("path") or ""), bool(spec.get("exactPath")))
+        insecure = at(spec, "tls.insecureEdgeTerminationPolicy")
+        if how == "passthrough":
             maps.add_tls(decision.key, decision.name, found)
-            if at(spec, "tls.insecureEdgeTerminationPolicy") == "Redirect":
-                maps.add_redirect(decision.key, decision.name)
-        else:
-            maps.add_http(decision.key, decision.name, str(spec.get("path") or ""), found)
+        elif how:
+            trust = trust_name(str(at(spec, "tls.destinationCACertificate"))) if how == "reencrypt" else ""
+            maps.add_web(decision.key, HTTPS, place, found, trust)
+            maps.add_end(decision.key, decision.name)
+        if how and insecure == "Redirect":
+            maps.add_redirect(decision.key, place)
+        elif not how or (how != "passthrough" and insecure == "Allow"):
+            maps.add_web(decision.key, HTTP, place, found, trust if how == "reencrypt" else "")
     return maps
+
+
+def trust_name(authority: str) -> str:
+    """How HAProxy calls who checks the certificates of pods."""
+    return f"ca-{hashlib.sha256(authority.encode()).hexdigest()[:24]}"

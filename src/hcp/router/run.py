@@ -32,12 +32,22 @@ async def serve(
     haproxy: str,
     max_connections: int,
     foreign_wildcards: bool = False,
+    certificate: str = "",
+    ingress_class: str = "",
 ) -> None:
     """Route until cancelled."""
     with tempfile.TemporaryDirectory(prefix="hcp-router-") as directory:
-        settings = Settings(Path(directory), http_port, https_port, max_connections=connections(max_connections))
+        most = connections(max_connections)
+        settings = Settings(Path(directory), http_port, https_port, max_connections=most, ends_tls=bool(certificate))
         process = HAProxy(settings, haproxy)
-        router = Router(client, process, domain, foreign_wildcards=foreign_wildcards)
+        router = Router(
+            client,
+            process,
+            domain,
+            foreign_wildcards=foreign_wildcards,
+            certificate=certificate,
+            ingress_class=ingress_class,
+        )
         health = await serve_health(
             health_port, lambda: router.ready and process.alive, live_fn=lambda: not router.ready or process.alive
         )

@@ -19,8 +19,11 @@ _SERVER = "mkdir -p /tmp/www && hostname > /tmp/www/hostname && exec busybox htt
 
 
 @contextlib.contextmanager
-def with_one_node(name: str, cluster: str, folder: Path) -> Iterator[Cluster]:
-    """An embedded cluster with the operator and one hosted cluster that has one node; all of it goes away again."""
+def with_one_node(name: str, cluster: str, folder: Path, release: str = "") -> Iterator[Cluster]:
+    """An embedded cluster with the operator and one hosted cluster that has one node; all of it goes away again.
+
+    `release` is the component of another release than the default one.
+    """
     hcp("local", "up", "--name", name, "--profile", "kubevirt")
     try:
         made = Cluster(name, folder)
@@ -28,10 +31,14 @@ def with_one_node(name: str, cluster: str, folder: Path) -> Iterator[Cluster]:
         hcp("install", *access, "--wait-until-available")
         secret = folder / "pull-secret.json"
         secret.write_text('{"auths": {}}')
+        chosen: tuple[str, ...] = ()
+        if release:
+            lines = hcp("local", "push", "--name", name, release).stdout.splitlines()
+            chosen = ("--release-image", next(line.split()[1] for line in lines if line.startswith(f"{release} ")))
         hcp(
             *("create", "cluster", "kubevirt", "--name", cluster, "--pull-secret", str(secret), *access, *SMALL_VM),
             *("--node-pool-replicas", "1", "--control-plane-availability-policy", "SingleReplica"),
-            *("--wait", "--timeout", "25m"),
+            *(*chosen, "--wait", "--timeout", "25m"),
         )
         yield made
     finally:

@@ -36,6 +36,7 @@ ACTED_ON = {
         *("platform.type", "platform.kubevirt.generateID", "platform.kubevirt.credentials"),
         *("secretEncryption.type", "secretEncryption.aescbc"),
         "configuration.network.serviceNodePortRange",
+        *("capabilities.disabled", "dns.baseDomainPrefix", "platform.kubevirt.baseDomainPassthrough"),
         *(f"configuration.proxy.{name}" for name in ("httpProxy", "httpsProxy", "noProxy")),
         *("auditWebhook", "configuration.apiServer.audit"),
     },

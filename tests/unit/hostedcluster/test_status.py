@@ -127,7 +127,8 @@ def test_available_says_what_is_really_waited_for() -> None:
 
 
 def test_a_default_that_acts_in_part_is_told_and_nothing_is_wrong() -> None:
-    made = cluster(platform={"type": "KubeVirt", "kubevirt": {"baseDomainPassthrough": True}})
+    external = {"infraNamespace": "vms", "infraKubeConfigSecret": {"name": "infra", "key": "kubeconfig"}}
+    made = cluster(platform={"type": "KubeVirt", "kubevirt": {"baseDomainPassthrough": True, "credentials": external}})
     partly = ignored_fields.acted_on_in_part(made["spec"])
     result = status.compute(made, healthy(partly_acted=partly), NOW)
     assert verdict(result, "AllFieldsHonoured") == ("True", "AsExpected")

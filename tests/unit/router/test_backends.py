@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hcp.router import admission, backends, haproxy, maps
+from hcp.router import admission, backends, haproxy, keys, maps
 
 SERVICE: dict[str, Any] = {
     "spec": {
@@ -82,14 +82,14 @@ def test_tables() -> None:
         admission.Decision("n/bad", "bad.test", False, "HostAlreadyClaimed"),
     ]
     made = maps.build(decisions, routes, {"n/tls": ["1.1.1.1@1", "1.1.1.2@1"], "n/web": ["2.2.2.2@2"]})
-    digest = hashlib.sha256(b"web.test/api").hexdigest()[:32]
-    assert made.owners[maps.HTTP_ADDRESS, f"{digest}#0"] == "n/web"
+    digest = hashlib.sha256(b"False web.test/api/").hexdigest()[:32]
+    assert made.owners[maps.HTTP.address, f"{digest}#0"] == "n/web"
     assert set(made.owners) == {(table, key) for table, rows in made.tables.items() for key in rows}
-    assert made.tables == {
+    assert {name: rows for name, rows in made.tables.items() if rows} == {
         maps.TLS_COUNT: {"*.apps.test": "2"},
         maps.TLS_ADDRESS: {"*.apps.test#0": "1.1.1.1@1", "*.apps.test#1": "1.1.1.2@1"},
-        maps.HTTP_COUNT: {"web.test/api": f"1@{digest}"},
-        maps.HTTP_ADDRESS: {f"{digest}#0": "2.2.2.2@2"},
+        maps.HTTP.count: {"web.test/api/": f"1@{digest}@plain"},
+        maps.HTTP.address: {f"{digest}#0": "2.2.2.2@2"},
         maps.HTTP_REDIRECT: {"*.apps.test/": "https"},
     }
 
@@ -114,3 +114,39 @@ def test_rows_that_would_be_more_than_a_row_are_named(row: tuple[str, str]) -> N
 @pytest.mark.parametrize("address", ["127.0.0.1", "169.254.169.254", "::1", "fe80::1", "x\n\n", "224.0.0.1", 7, None])
 def test_addresses_that_no_pod_has_are_left_out(address: Any) -> None:
     assert backends.endpoints(SERVICE, [slice_of((address, True), ("10.0.0.1", True))], "https") == ["10.0.0.1@6443"]
+
+
+def test_a_service_s_port_is_not_the_pod_s() -> None:
+    """An Ingress names the port of the Service, by number or name."""
+    service = {"spec": {"ports": [{"name": "a", "port": 80, "targetPort": 6443}, {"name": "https", "port": 443}]}}
+    one = {"addressType": "IPv4", "endpoints": [{"addresses": ["10.0.0.1"]}]}
+    slices = [{**one, "ports": [{"name": "a", "port": 6443}, {"name": "https", "port": 443}]}]
+    for named, wanted in ((80, "10.0.0.1@6443"), ("a", "10.0.0.1@6443"), (443, "10.0.0.1@443")):
+        route = {"metadata": {"namespace": "n"}, "spec": {"to": {"name": "s"}, "port": {"servicePort": named}}}
+        assert backends.of_route(route, lambda _ns, _name: service, lambda _ns, _name: slices) == [wanted]
+
+
+def test_ends_of_tls_are_told_apart_by_policy() -> None:
+    def tables(**tls: str) -> set[str]:
+        made = maps.build(
+            [admission.Decision("n/r", "r.test", True)], {"n/r": {"spec": {"tls": tls}}}, {"n/r": ["1@1"]}
+        )
+        return {name for name, rows in made.tables.items() if rows}
+
+    ended = {maps.HTTPS.count, maps.HTTPS.address, maps.TLS_END}
+    assert tables(termination="edge") == ended
+    assert tables(termination="edge", insecureEdgeTerminationPolicy="Allow") == {
+        *ended,
+        maps.HTTP.count,
+        maps.HTTP.address,
+    }
+    redirected = tables(termination="edge", insecureEdgeTerminationPolicy="Redirect")
+    assert redirected == {*ended, maps.HTTP_REDIRECT}
+
+
+@pytest.mark.parametrize("spoiler", ["\n\nshow info\n\n", "\r\n\r\n", "; show info"])
+def test_nothing_but_pem_reaches_haproxy_as_a_certificate(spoiler: str) -> None:
+    block = "-----BEGIN CERTIFICATE-----\nAAAA\nBBBB\n-----END CERTIFICATE-----"
+    assert keys.blocks(f"{block}{spoiler}{block}") == f"{block}\n{block}"
+    assert "show" not in keys.blocks(block.replace("AAAA", f"AAAA{spoiler}"))
+    assert "\n\n" not in keys.blocks(block.replace("AAAA", f"AAAA{spoiler}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hcp.cli.engine.command import Call, Command, Flag
+from hcp.errors import HcpError
 
 COMMAND = Command(
     "router run",
@@ -25,10 +26,33 @@ COMMAND = Command(
             False,
             "let a namespace claim a host that lies under a wildcard which another namespace claimed before",
         ),
+        Flag(
+            "default-certificate",
+            "string",
+            "",
+            "TLS Secret; with it the router ends TLS itself (edge, reencrypt)",
+            metavar="namespace/name",
+        ),
+        Flag("ingress-class", "string", "", "class of the Ingresses to serve (default: none)"),
         Flag("kubeconfig", "string", "", "kubeconfig of the cluster; empty uses the usual places", metavar="file"),
     ),
     handler="hcp.cli.router.run:run",
 )
+
+
+def _secret(text: str) -> str:
+    namespace, slash, name = text.partition("/")
+    if text and not (namespace and slash and name):
+        raise HcpError(f"--default-certificate {text!r} names no Secret", hint="write it as namespace/name")
+    return text
+
+
+def _class(call: Call) -> str:
+    name = call.text("ingress-class")
+    if name and not call.text("default-certificate"):
+        hint = "Ingresses are served with TLS too: name a TLS Secret with --default-certificate namespace/name"
+        raise HcpError("--ingress-class needs a certificate", hint=hint)
+    return name
 
 
 async def run(call: Call) -> int | None:
@@ -50,5 +74,7 @@ async def run(call: Call) -> int | None:
                 haproxy=call.text("haproxy"),
                 max_connections=call.number("max-connections"),
                 foreign_wildcards=call.switch("allow-hosts-under-foreign-wildcards"),
+                certificate=_secret(call.text("default-certificate")),
+                ingress_class=_class(call),
             )
         )

@@ -9,7 +9,7 @@ from hcp.api import names
 from hcp.api.paths import at
 from hcp.controlplane import storage_plan
 from hcp.guest import catalogs as guest_catalogs
-from hcp.hostedcluster import catalogs, ignored_fields, upgrade
+from hcp.hostedcluster import catalogs, ignored_fields, ingress, upgrade
 from hcp.hostedcluster.scope import LOOK_AGAIN, Learned, Scope
 from hcp.release import overrides
 
@@ -35,5 +35,7 @@ async def run(scope: Scope) -> Learned:
     else:
         unused += ignored_fields.catalogs_not_in_release(scope.spec, asked)
     partly = [*scope.seen.partly_acted, *catalogs.acted_on_in_part(scope.spec, asked)]
+    if not release.has(ingress.IMAGE):
+        partly += ignored_fields.ingress_not_in_release(scope.spec)
     seen = {"release": state, "unacted": [*scope.seen.unacted, *unused], "partly_acted": partly}
     return Learned(seen=seen, release=release, params=known, again=again)

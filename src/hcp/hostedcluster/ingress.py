@@ -1,0 +1,78 @@
+"""What a pass knows about the default ingress of its cluster: whether there is one, and how it is reached."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hcp.api import names
+from hcp.api.paths import at
+from hcp.controlplane.certs import LeafSecret
+from hcp.controlplane.meta import obj, secret_data
+from hcp.controlplane.params import Manifest, Params
+from hcp.guest.ingress_plan import GuestIngress
+from hcp.guest.platform.settings import apps_domain
+from hcp.hostedcluster.scope import Scope
+from hcp.kube.resources import SECRETS
+from hcp.kubevirt import launchers
+from hcp.pki import Leaf
+
+# In the release; without it there is no default ingress.
+IMAGE = "router"
+LEAF = "ingress-crt"
+CAPABILITY = "Ingress"
+
+
+def wanted(spec: Mapping[str, Any]) -> bool:
+    return CAPABILITY not in (at(spec, "capabilities.disabled") or ())
+
+
+def image(scope: Scope) -> str:
+    return scope.params.images.get(IMAGE, "")
+
+
+def leaf(domain: str) -> LeafSecret:
+    """For every name one label below the domain, as browsers read a wildcard."""
+    return LeafSecret(LEAF, "root-ca", Leaf(f"*.{domain}"[:64], (), (f"*.{domain}", domain), usage="server"))
+
+
+def inside(scope: Scope) -> GuestIngress | None:
+    """What the guest's own parts need to know; None while there is no certificate, and so no node."""
+    made = scope.made.get(("Secret", LEAF)) or scope.cache.get(SECRETS, LEAF, scope.namespace)
+    domain = apps_domain(scope.cluster)
+    if made is None or not domain or not wanted(scope.spec) or not image(scope):
+        return None
+    data = secret_data(made)
+    return GuestIngress(domain, image(scope), data["tls.crt"], data["tls.key"])
+
+
+def passed_through(spec: Mapping[str, Any], management: str) -> bool:
+    """Whether the router of the management cluster, with this apps domain, leads the cluster's domain here.
+
+    Only names below its own domain: who writes a HostedCluster may not take any other, nor all of that one.
+    """
+    kubevirt, dns = at(spec, "platform.kubevirt") or {}, spec.get("dns") or {}
+    asked = bool(kubevirt.get("baseDomainPassthrough")) and not kubevirt.get("credentials")
+    return asked and bool(management) and dns.get("baseDomain") == management and dns.get("baseDomainPrefix") != ""
+
+
+def passthrough(p: Params, spec: Mapping[str, Any], domain: str, port: int) -> list[Manifest]:
+    """Service and Route in front of the machines: TLS goes through untouched to the node port of the router inside."""
+    mark = str(at(spec, "platform.kubevirt.generateID") or p.infra_id)
+    name = f"default-ingress-passthrough-service-{mark}"
+    labels = {names.LABEL_INFRA_ID: p.infra_id}
+    ports = [{"name": "https-443", "port": 443, "protocol": "TCP", "targetPort": port}]
+    service = {"spec": {"type": "ClusterIP", "selector": {**labels, **launchers.LABELS}, "ports": ports}}
+    route = {
+        "spec": {
+            "host": f"https.{domain}",
+            "to": {"kind": "Service", "name": name, "weight": 100},
+            "port": {"targetPort": "https-443"},
+            "tls": {"termination": "passthrough", "insecureEdgeTerminationPolicy": "None"},
+            "wildcardPolicy": "Subdomain",
+        }
+    }
+    return [
+        obj(p, "v1", "Service", name, service, labels=labels),
+        obj(p, "route.openshift.io/v1", "Route", f"default-ingress-passthrough-route-{mark}", route, labels=labels),
+    ]

@@ -1,0 +1,169 @@
+"""Certificates that HAProxy shows, and authorities that it checks pods with: given and taken while it runs.
+
+A certificate that was taken lies in a file too, so that a process that starts again begins with it. One that HAProxy
+does not take stays away from the files: it cannot hinder a start.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from hcp.router.config import TRUSTED, Settings
+from hcp.router.maps import trust_name
+
+DEFAULT = "default"
+# HAProxy reads a command into one buffer of 16 KiB.
+LONGEST = 15000
+_BLOCK = re.compile(r"-----BEGIN (?P<kind>[A-Z0-9 ]{1,40})-----\n(?P<body>[A-Za-z0-9+/=\n]+)\n-----END (?P=kind)-----")
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """A chain with its key, for one host or `*.domain`."""
+
+    host: str
+    pem: str
+
+    @property
+    def name(self) -> str:
+        return f"crt-{hashlib.sha256(f'{self.host} {self.pem}'.encode()).hexdigest()[:24]}"
+
+
+class Keys:
+    """What one HAProxy was told."""
+
+    def __init__(self, settings: Settings, command: Callable[[str], Awaitable[str]]) -> None:
+        self._settings = settings
+        self._command = command
+        self._default = ""
+        self._shown: dict[str, Certificate] = {}
+        self._trusted: dict[str, str] = {}
+
+    @property
+    def ready(self) -> bool:
+        """Whether there is a certificate to show at all."""
+        return bool(self._default)
+
+    async def set_default(self, pem: str) -> None:
+        """Shown for names that no other certificate fits; before the start, or while it runs."""
+        if pem == self._default:
+            return
+        running = bool(self._default)
+        self._default = pem
+        path = self._settings.certificate_file(DEFAULT)
+        if running:
+            await self._replace(str(path), pem)
+        self.write()
+
+    def write(self) -> None:
+        """The files that a start reads."""
+        if not self._settings.ends_tls:
+            return
+        self._settings.directory.mkdir(parents=True, exist_ok=True)
+        lines = [str(self._settings.certificate_file(DEFAULT))]
+        self._file(DEFAULT, self._default)
+        for name, one in sorted(self._shown.items()):
+            self._file(name, one.pem)
+            lines.append(f"{self._settings.certificate_file(name)} {one.host}")
+        self._settings.certificates.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+
+    async def push(self, certificates: Mapping[str, Certificate], authorities: Mapping[str, str]) -> dict[str, str]:
+        """Give what is new, take what nobody wants any more. The answer: key of the Route → why HAProxy refuses it."""
+        refused: dict[str, str] = {}
+        for owner, one in certificates.items():
+            if one.name not in self._shown and (words := await self._show(one)):
+                refused[owner] = words
+        for owner, authority in authorities.items():
+            name = trust_name(authority)
+            if name not in self._trusted and (words := await self._trust(name, authority)):
+                refused[owner] = words
+        wanted = {one.name for one in certificates.values()}
+        for name in [name for name in self._shown if name not in wanted]:
+            await self._hide(name)
+        if certificates or wanted != set(self._shown):
+            self.write()
+        return refused
+
+    async def trust_again(self) -> None:
+        """A process that was started anew knows no authority."""
+        known, self._trusted = dict(self._trusted), {}
+        for name, authority in known.items():
+            await self._trust(name, authority)
+
+    async def _show(self, one: Certificate) -> str:
+        pem = blocks(one.pem)
+        if not pem or len(pem) > LONGEST:
+            return _unfit(pem, "certificate")
+        path = str(self._settings.certificate_file(one.name))
+        await self._command(f"new ssl cert {path}")
+        words = await self._replace(path, pem)
+        if not words:
+            self._file(one.name, pem)
+            line = f"add ssl crt-list {self._settings.certificates} <<\n{path} {one.host}\n"
+            words = await self._ask(line, "Success!")
+        if words:
+            await self._command(f"abort ssl cert {path}")
+            await self._command(f"del ssl cert {path}")
+            self._settings.certificate_file(one.name).unlink(missing_ok=True)
+            return words
+        self._shown[one.name] = one
+        return ""
+
+    async def _replace(self, path: str, pem: str) -> str:
+        words = await self._ask(f"set ssl cert {path} <<\n{blocks(pem)}\n", "ransaction")
+        return words or await self._ask(f"commit ssl cert {path}", "Success!")
+
+    async def _ask(self, line: str, good: str) -> str:
+        """What is wrong, in HAProxy's words; it says in words that something went well, too."""
+        answer = await self._command(line)
+        if good in answer:
+            return ""
+        return " ".join(answer.replace(f"{self._settings.directory}/", "").split())[:300] or "it gave no reason"
+
+    async def _hide(self, name: str) -> None:
+        path = self._settings.certificate_file(name)
+        await self._command(f"del ssl crt-list {self._settings.certificates} {path}")
+        await self._command(f"del ssl cert {path}")
+        path.unlink(missing_ok=True)
+        self._shown.pop(name, None)
+
+    async def _trust(self, name: str, authority: str) -> str:
+        pem = blocks(authority)
+        if not pem or len(pem) > LONGEST:
+            return _unfit(pem, "authority")
+        path = self._settings.directory / f"{name}.ca"
+        await self._command(f"new ssl ca-file {path}")
+        words = await self._ask(f"set ssl ca-file {path} <<\n{pem}\n", "ransaction")
+        words = words or await self._ask(f"commit ssl ca-file {path}", "Success!")
+        if not words:
+            line = f"add server {TRUSTED}/{name} 0.0.0.0:0 ssl verify required ca-file {path}"
+            words = await self._ask(line, "registered")
+        if not words:
+            await self._command(f"set server {TRUSTED}/{name} state ready")
+        if words:
+            await self._command(f"abort ssl ca-file {path}")
+            await self._command(f"del ssl ca-file {path}")
+            return words
+        self._trusted[name] = authority
+        return ""
+
+    def _file(self, name: str, pem: str) -> None:
+        path = self._settings.certificate_file(name)
+        path.touch(mode=0o600, exist_ok=True)
+        path.write_text(f"{blocks(pem)}\n", encoding="utf-8")
+
+
+def blocks(text: str) -> str:
+    """The PEM blocks of a text, each line of them nothing but PEM: an empty line would end what HAProxy is given."""
+    found = []
+    for match in _BLOCK.finditer(text.replace("\r\n", "\n")):
+        body = "\n".join(line for line in match["body"].split("\n") if line)
+        found.append(f"-----BEGIN {match['kind']}-----\n{body}\n-----END {match['kind']}-----")
+    return "\n".join(found)
+
+
+def _unfit(pem: str, what: str) -> str:
+    return f"its {what} has more than {LONGEST} characters" if pem else f"its {what} is not in PEM form"

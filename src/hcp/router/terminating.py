@@ -1,0 +1,66 @@
+"""What a router needs that ends TLS: certificates of Routes, authorities of their pods, and the status of Ingresses."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from hcp.api.paths import at
+from hcp.kube import Client
+from hcp.kube import resources as r
+from hcp.kube.errors import NotFound
+from hcp.router import ingresses
+from hcp.router.admission import Decision, termination
+from hcp.router.keys import Certificate
+
+MANAGER = "hcp-router"
+Object = dict[str, Any]
+
+
+def pair_of(secret: Mapping[str, Any] | None) -> tuple[str, str] | None:
+    """Certificate and key of a TLS Secret; None where it has not both."""
+    data = (secret or {}).get("data") or {}
+    try:
+        pair = [base64.b64decode(data[name], validate=True).decode("ascii") for name in ("tls.crt", "tls.key")]
+    except (KeyError, TypeError, ValueError, binascii.Error):
+        return None
+    return (pair[0], pair[1]) if all(pair) else None
+
+
+def keys(
+    decisions: Iterable[Decision], routes: Mapping[str, Mapping[str, Any]]
+) -> tuple[dict[str, Certificate], dict[str, str]]:
+    """By key of the Route: the certificate of its own that it brings, and who signed those of its pods."""
+    certificates: dict[str, Certificate] = {}
+    authorities: dict[str, str] = {}
+    for decision in decisions:
+        tls = at(routes[decision.key], "spec.tls") or {}
+        if not decision.admitted or termination(routes[decision.key]) not in ("edge", "reencrypt"):
+            continue
+        if tls.get("certificate"):
+            chain = [str(tls.get(name) or "") for name in ("certificate", "caCertificate", "key")]
+            certificates[decision.key] = Certificate(decision.name, "\n".join(chain))
+        if tls.get("termination") == "reencrypt":
+            authorities[decision.key] = str(tls["destinationCACertificate"])
+    return certificates, authorities
+
+
+async def tell_ingresses(
+    client: Client, found: Iterable[Object], decisions: Iterable[Decision], canonical: str
+) -> None:
+    """Those of which anything is served say where."""
+    served = {ingresses.owner_of(decision.key) for decision in decisions if decision.admitted}
+    for one in found:
+        meta = one["metadata"]
+        key = f"{meta.get('namespace')}/{meta['name']}"
+        wanted = [{"hostname": canonical}] if key in served and canonical else []
+        if wanted != (at(one, "status.loadBalancer.ingress") or []) and not meta.get("deletionTimestamp"):
+            body = {"status": {"loadBalancer": {"ingress": wanted or None}}}
+            try:
+                await client.patch(
+                    r.INGRESSES, meta["name"], meta.get("namespace"), body, subresource="status", manager=MANAGER
+                )
+            except NotFound:
+                continue

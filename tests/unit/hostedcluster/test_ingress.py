@@ -1,0 +1,44 @@
+"""The way to the default ingress through the management cluster's router."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.support.unit.hostedcluster import cluster
+
+from hcp.hostedcluster import ingress
+from hcp.hostedcluster.translate import params
+
+MANAGEMENT = "apps.mgmt.test"
+
+
+def spec(**changes: Any) -> dict[str, Any]:
+    kubevirt = {"generateID": "abcdefghij", "baseDomainPassthrough": True} | changes.pop("kubevirt", {})
+    dns = {"baseDomain": MANAGEMENT} | changes.pop("dns", {})
+    made: dict[str, Any] = cluster(platform={"type": "KubeVirt", "kubevirt": kubevirt}, dns=dns, **changes)["spec"]
+    return made
+
+
+def test_only_names_below_the_management_clusters_own_domain_are_led_here() -> None:
+    assert ingress.passed_through(spec(), MANAGEMENT)
+    assert ingress.passed_through(spec(dns={"baseDomainPrefix": "blue"}), MANAGEMENT)
+    assert not ingress.passed_through(spec(dns={"baseDomain": "bank.example.com"}), MANAGEMENT)
+    assert not ingress.passed_through(spec(dns={"baseDomain": "mgmt.test", "baseDomainPrefix": ""}), MANAGEMENT)
+    assert not ingress.passed_through(spec(dns={"baseDomainPrefix": ""}), MANAGEMENT)
+    assert not ingress.passed_through(spec(), "")
+    assert not ingress.passed_through(spec(kubevirt={"baseDomainPassthrough": False}), MANAGEMENT)
+    assert not ingress.passed_through(spec(kubevirt={"credentials": {"infraNamespace": "vms"}}), MANAGEMENT)
+
+
+def test_it_can_be_left_out() -> None:
+    assert ingress.wanted(spec())
+    assert not ingress.wanted(spec(capabilities={"disabled": ["Console", "Ingress"]}))
+
+
+def test_the_names_are_those_that_tools_look_for() -> None:
+    made = cluster(platform={"type": "KubeVirt", "kubevirt": {"generateID": "abcdefghij"}})
+    service, route = ingress.passthrough(params(made), made["spec"], "apps.demo.apps.mgmt.test", 31443)
+    assert service["metadata"]["name"] == "default-ingress-passthrough-service-abcdefghij"
+    assert service["spec"]["ports"][0]["targetPort"] == 31443
+    assert route["metadata"]["name"] == "default-ingress-passthrough-route-abcdefghij"
+    assert route["spec"]["to"]["name"] == service["metadata"]["name"]
