@@ -21,6 +21,9 @@ _DEVICES = (
     *("vhost-net", "vhost-vsock"),
 )
 _COVERED = (Path("/var"), Path("/run"))
+# The kernel makes loop devices as they are asked for, and nobody fills this /dev. A block volume takes two: that of its
+# driver, and the one by which the kubelet holds it.
+_LOOP_MAJOR, _LOOPS = 7, 256
 
 
 def build(layout: Layout, keep: list[Path], *, kvm: bool) -> None:
@@ -65,6 +68,10 @@ def devices(*, kvm: bool) -> None:
             path.parent.mkdir(exist_ok=True)
             os.mknod(path, facts.st_mode, facts.st_rdev)
             path.chmod(0o666 if name in ("kvm", "net/tun", "fuse", "vhost-net") else stat.S_IMODE(facts.st_mode))
+    for number in range(_LOOPS if "loop-control" in nodes else 0):
+        path = Path(f"/dev/loop{number}")
+        if not path.exists():
+            os.mknod(path, stat.S_IFBLK | 0o600, os.makedev(_LOOP_MAJOR, number))
     for folder in ("pts", "shm", "mqueue"):
         (Path("/dev") / folder).mkdir()
     mount("devpts", "/dev/pts", "devpts", MS_NOSUID | MS_NOEXEC, "newinstance,ptmxmode=0666,mode=620,gid=5")
