@@ -13,8 +13,8 @@ from hcp.graph import order
 from hcp.mirror import chart as charts
 from hcp.mirror import fetch
 from hcp.mirror.config import Chart
+from hcp.mirror.plan import Item
 from hcp.mirror.scope import Scope
-from hcp.oci.push import together
 from hcp.oci.trust import Trust
 
 
@@ -26,11 +26,12 @@ async def plan_chart(scope: Scope, chart: Chart, kept: Path) -> list[str]:
         files = charts.unpack(await _fetched(chart, kept, scope.trust))
     found = charts.read(files, chart.image_paths)
 
-    async def one(image: str) -> None:
+    async def one(image: str) -> list[Item]:
         with scope.problems("helm", f"{image} of the chart {found.name}"):
-            await scope.add("helm", image)
+            return await scope.found("helm", image)
+        return []
 
-    await together(one(image) for image in found.images)
+    await scope.add_all(one(image) for image in found.images)
     return found.unknown
 
 

@@ -12,7 +12,6 @@ from hcp.mirror.catalog import Operator
 from hcp.mirror.config import Catalog
 from hcp.mirror.plan import CatalogTarget, Item, tag_for
 from hcp.mirror.scope import Scope
-from hcp.oci.push import together
 from hcp.oci.reference import Reference
 
 
@@ -31,7 +30,7 @@ async def plan_catalog(scope: Scope, catalog: Catalog) -> None:
         return
     scope.plan.catalogs.append(CatalogTarget(str(ref), repository, tag, template))
     if catalog.full and not catalog.packages:
-        await scope.add("operator", str(ref), repository=repository, tag=tag, last=True)
+        scope.add(await scope.found("operator", str(ref), repository=repository, tag=tag, last=True))
         return
     name = catalog_image.made_name(ref, digest)
     new = await catalog_image.rebuild(scope.sources, pinned, folder, kept, scope.made / name)
@@ -54,11 +53,12 @@ def _kept(scope: Scope, catalog: Catalog, ref: Reference, operators: dict[str, O
 
 
 async def _images(scope: Scope, operators: list[Operator]) -> None:
-    async def one(image: str) -> None:
+    async def one(image: str) -> list[Item]:
         with scope.problems("operator", image):
-            await scope.add("operator", image)
+            return await scope.found("operator", image)
+        return []
 
-    await together(one(image) for image in dict.fromkeys(image for each in operators for image in each.images))
+    await scope.add_all(one(image) for image in dict.fromkeys(image for each in operators for image in each.images))
 
 
 def _template(path: str) -> dict[str, Any] | None:

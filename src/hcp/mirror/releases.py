@@ -12,7 +12,6 @@ from hcp.mirror.graphs import Graphs
 from hcp.mirror.plan import BOOT_DISK, COMPONENTS, GRAPH, RELEASES, Item, release_tag
 from hcp.mirror.release_signatures import add_signature
 from hcp.mirror.scope import Scope
-from hcp.oci.push import together
 from hcp.oci.reference import Reference
 from hcp.oci.writer import ImageConfig, Layer, write_image
 
@@ -64,15 +63,16 @@ async def plan_release(scope: Scope, text: str, architecture: str, boot_disk: bo
     if boot_disk and found.boot_disk:
         named.append((BOOT_DISK, found.boot_disk))
 
-    async def component(name: str, image: str) -> None:
+    async def component(name: str, image: str) -> list[Item]:
         with scope.problems("release", f"{name} of release {found.version}"):
             tag = release_tag(found.version, architecture, name)
-            await scope.add("release", image, repository=COMPONENTS, tag=tag, group=group, signed=False)
+            return await scope.found("release", image, repository=COMPONENTS, tag=tag, group=group, signed=False)
+        return []
 
-    await together(component(name, image) for name, image in named)
+    await scope.add_all(component(name, image) for name, image in named)
     await add_signature(scope, ref, found.digest)
     tag = release_tag(found.version, architecture)
-    await scope.add("release", str(ref), repository=RELEASES, tag=tag, group=group, last=True)
+    scope.add(await scope.found("release", str(ref), repository=RELEASES, tag=tag, group=group, last=True))
     return found
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Coroutine, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from hcp.errors import HcpError
 from hcp.mirror.plan import Blocked, Item, Kind, Plan, Problem, tag_for
 from hcp.mirror.sources import Sources
+from hcp.oci.push import together
 from hcp.oci.reference import Reference
 from hcp.oci.trust import Trust
 
@@ -34,7 +36,16 @@ class Scope:
         except HcpError as error:
             self.plan.problems.append(Problem.of(kind, what, error))
 
-    async def add(
+    async def add_all(self, work: Iterable[Coroutine[Any, Any, list[Item]]]) -> None:
+        """All are asked at once; what the plan is does not depend on who answers first."""
+        for items in await together(work):
+            self.add(items)
+
+    def add(self, items: Iterable[Item]) -> None:
+        for item in items:
+            self.plan.add(item)
+
+    async def found(
         self,
         kind: Kind,
         text: str,
@@ -44,16 +55,17 @@ class Scope:
         group: str = "",
         last: bool = False,
         signed: bool = True,
-    ) -> None:
+    ) -> list[Item]:
         """One image of a registry, unless it is blocked; its signatures too."""
         ref = Reference.parse(text)
         if self.blocked.has(ref):
-            return
+            return []
         digest = await self.sources.digest(ref)
         where = repository or ref.repository
-        self.plan.add(Item(kind, str(ref), digest, where, tag or tag_for(ref, digest), group=group, last=last))
+        items = [Item(kind, str(ref), digest, where, tag or tag_for(ref, digest), group=group, last=last)]
         if signed and self.with_signatures:
             found = await self.sources.signature(ref, digest)
             if found is not None:
                 beside, signature = found
-                self.plan.add(Item(kind, str(beside), signature, where, str(beside.tag), silent=True, group=group))
+                items.append(Item(kind, str(beside), signature, where, str(beside.tag), silent=True, group=group))
+        return items
