@@ -212,10 +212,10 @@ async def test_every_right_of_the_operator_is_used(tmp_path: Path, bin_dir: Path
     requests: list[audit.Asked] = []
     with audited(tmp_path / "first", bin_dir) as server:
         await a_cluster_comes_and_goes(server, tmp_path)
-        requests += audit.read(server.directory)
+    requests += audit.read(server.directory)  # a watch is written down when it is over
     with audited(tmp_path / "second", bin_dir) as server:
         await a_pool_comes_and_goes(server)
-        requests += audit.read(server.directory)
+    requests += audit.read(server.directory)
     given = audit.granted([*rights.operator_rules(), *rights.own_rules()])
     unused = given - audit.used(requests, ME) - ADMISSION - ELSEWHERE.keys()
     assert not audit.listed(unused)

@@ -251,14 +251,20 @@ async def test_the_managers_do_their_work_with_these_rights_and_use_them_all(
         await eventually(cluster_gone, "with its cluster")
     finally:
         managers.stop()
-    requests = list(audit.read(management.directory))
     given = {
         names.CAPI_CORE: [*rights.core_rules(), *rights.core_hosted_rules()],
         names.CAPI_PROVIDER: [*rights.provider_rules(), *rights.provider_hosted_rules()],
     }
-    for account, rules in given.items():
-        asked = audit.used(requests, USER.format(account))
-        assert not audit.listed(audit.granted(rules) - asked - SPARED), account
+
+    async def all_used() -> bool:
+        requests = list(audit.read(management.directory))
+        for account, rules in given.items():
+            asked = audit.used(requests, USER.format(account))
+            assert not audit.listed(audit.granted(rules) - asked - SPARED), account
+        return True
+
+    # A watch is written down when it is over, which the server finds out a moment after the managers have gone.
+    await eventually(all_used, "every right is used", seconds=60)
     # Refused was only what the attacks above asked for; the managers themselves got all they wanted.
     for account in COMPONENTS.values():
         assert "forbidden" not in managers.log(account), managers.log(account)[-3000:]
