@@ -87,11 +87,11 @@ async def test_the_error_says_what_was_last_seen() -> None:
             [Told(None)],
             lambda: (False, "etcd waits (no disk)"),
             late="cluster a/b is not ready",
-            seconds=0.05,
+            seconds=0.5,
             hint="look there",
             again="",
         )
-    assert str(caught.value) == "cluster a/b is not ready after 0.05 s: etcd waits (no disk)"
+    assert str(caught.value) == "cluster a/b is not ready after 0.5 s: etcd waits (no disk)"
     assert caught.value.exit_code == 3
 
 
