@@ -237,4 +237,4 @@ async def running_world(
         for server in made.servers:
             server.close()
         for route in await client.list(r.ROUTES):
-            await client.delete(r.ROUTES, route["metadata"]["name"], route["metadata"]["namespace"])
+            await client.delete(r.ROUTES, route["metadata"]["name"], route["metadata"]["namespace"], missing_ok=True)
