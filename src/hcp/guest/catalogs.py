@@ -8,9 +8,8 @@ from typing import Any
 
 from hcp.api import names
 from hcp.api.paths import at
-from hcp.errors import HcpError
 from hcp.oci.mirrors import override
-from hcp.oci.reference import Reference
+from hcp.oci.reference import is_image
 from hcp.release import overrides
 
 Manifest = dict[str, Any]
@@ -67,7 +66,7 @@ def catalogs(annotations: Mapping[str, str], hub: Mapping[str, Any] | None) -> t
     return tuple(
         Catalog(one, override(image, moves))
         for one in DEFAULTS
-        if (image := annotations.get(one.annotation, "").strip()) and _is_image(image) and not _is_off(one.name, hub)
+        if (image := annotations.get(one.annotation, "").strip()) and is_image(image) and not _is_off(one.name, hub)
     )
 
 
@@ -77,7 +76,7 @@ def problems(annotations: Mapping[str, str]) -> list[str]:
     said = [f"annotation {names.ANNOTATION_CATALOG_REGISTRY_OVERRIDES}: {one!a} is not source=mirror" for one in wrong]
     for one in DEFAULTS:
         image = annotations.get(one.annotation, "").strip()
-        if image and not _is_image(image):
+        if image and not is_image(image):
             said.append(f"annotation {one.annotation}: {image[:100]!a} is no image")
     return said
 
@@ -95,11 +94,3 @@ def _is_off(name: str, hub: Mapping[str, Any] | None) -> bool:
 
 def _sources(hub: Mapping[str, Any] | None) -> Iterable[tuple[str, bool]]:
     return [(str(one.get("name")), bool(one.get("disabled"))) for one in at(hub, "sources") or ()]
-
-
-def _is_image(text: str) -> bool:
-    try:
-        Reference.parse(text)
-    except HcpError:
-        return False
-    return True

@@ -14,7 +14,7 @@ from typing import Any
 
 from hcp.errors import HcpError
 from hcp.mirror import chart_templates
-from hcp.oci.reference import Reference
+from hcp.oci.reference import is_image
 
 MOST = 32 << 20
 
@@ -53,7 +53,7 @@ def read(files: Mapping[str, bytes], paths: Iterable[str] = ()) -> Chart:
         if not folder:
             for path in paths:
                 found.update(dict.fromkeys(_at(values, path, version)))
-    chart.images = [image for image in found if _is_image(image)]
+    chart.images = [image for image in found if is_image(image)]
     return chart
 
 
@@ -133,11 +133,3 @@ def _yaml(files: Mapping[str, bytes], path: str) -> Any:
         return yaml.safe_load(files[path]) if path in files else None
     except yaml.YAMLError as error:
         raise HcpError(f"{path} of the chart is no YAML", cause=str(error).replace("\n", " ")) from error
-
-
-def _is_image(text: str) -> bool:
-    try:
-        Reference.parse(text)
-    except HcpError:
-        return False
-    return True

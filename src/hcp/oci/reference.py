@@ -78,6 +78,15 @@ class Reference:
         return f"{self.name}{tag}@{self.digest}" if self.digest else f"{self.name}{tag}"
 
 
+def is_image(text: str) -> bool:
+    """Whether somebody's text names an image."""
+    try:
+        Reference.parse(text)
+    except HcpError:
+        return False
+    return True
+
+
 def _bad(text: str, cause: str) -> HcpError:
     return HcpError(
         f'"{text}" is not an image reference',
