@@ -1,42 +1,55 @@
-"""The Kubernetes project's storage suite against the volumes of a hosted cluster, group after group.
+"""The Kubernetes project's storage suite against the volumes of a hosted cluster, a few specs at a time.
 
-A group that has its report is not run again: a run that was cut short goes on where it was. See docs/conformance.md.
+Each shard leaves its report; what has one is not run again, so a run that was cut short goes on where it was.
+See docs/conformance.md.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+import time
 from dataclasses import replace
 from pathlib import Path
 
-from conformance import report, run
+from conformance import report, run, steps, storage_plan, suite
 from conformance.options import Options, options_from
+
+from hcp import payload
 
 FOLDER = Path("build/storage-suite")
 DRIVER = Path(__file__).with_name("storage-driver.yaml")
-GROUPS = (
-    "provisioning",
-    "volumes",
-    "volumeMode",
-    "volume-expand",
-    "snapshottable",
-    "multiVolume",
-    "subPath",
-    "fsgroupchangepolicy",
-)
-# Ephemeral volumes and file systems other than ext4 are not announced; slow and disruptive specs are for a longer day.
-SKIP = r"\[Disruptive\]|\[Slow\]|\[Serial\]|\[Feature:|\(ntfs\)|\(xfs\)|\(ext3\)|Inline-volume|Pre-provisioned"
+NAME = "csi.kubevirt.io"
+SHARD = 8
 
 
-def group_options(options: Options, group: str) -> Options:
-    """One group of the suite, with a folder of its own."""
-    return replace(
+def listed(options: Options, programs: dict[str, Path], groups: list[str]) -> list[str]:
+    """Names of all specs of these groups that the driver may pass, as the suite itself knows them."""
+    apart = replace(
         options,
-        folder=options.folder / group,
-        focus=rf"External.Storage.*csi\.kubevirt\.io.*\] {group} ",
-        more=(f"--storage.testdriver={DRIVER}", f"--ginkgo.skip={SKIP}", *options.more),
+        folder=options.folder / "list",
+        focus=storage_plan.focus(NAME, groups),
+        more=(*options.more, f"--ginkgo.skip={storage_plan.SKIP}"),
+        parallel=1,
     )
+    apart.folder.mkdir(parents=True, exist_ok=True)
+    found = run.run_suite(apart, programs, dry=True)
+    return storage_plan.order([one.name for one in found.results], groups)
+
+
+def known(folder: Path) -> dict[str, report.Result]:
+    """What earlier shards found out; the latest word on a spec counts."""
+    found: dict[str, report.Result] = {}
+    for path in sorted(folder.glob("shard-*/junit_01.xml")):
+        found |= {one.name: one for one in report.read_junit(path.read_text()).results}
+    return found
+
+
+def shard(options: Options, programs: dict[str, Path], names: list[str]) -> None:
+    number = 1 + max((int(path.name[6:]) for path in options.folder.glob("shard-*")), default=0)
+    mine = replace(options, folder=options.folder / f"shard-{number:03}", focus=suite.focus_of(names))
+    mine.folder.mkdir(parents=True)
+    run.run_suite(mine, programs)
 
 
 def main() -> int:
@@ -44,19 +57,27 @@ def main() -> int:
     if options.kubeconfig is None:
         print("KUBECONFIG names the kubeconfig of a hosted cluster with storage", file=sys.stderr)
         return 2
-    wanted = sys.argv[1:] or list(GROUPS)
-    code = 0
-    for group in wanted:
-        mine = group_options(options, group)
-        if mine.junit.exists():
-            found = report.read_junit(mine.junit.read_text())
-            print(f"\n== {group}: there is a report already\n{report.render(found)}", flush=True)
-            code |= 0 if found.well else 1
-            continue
-        mine.folder.mkdir(parents=True, exist_ok=True)
-        print(f"\n== {group}", flush=True)
-        code |= run.run(mine)
-    return code
+    groups = sys.argv[1:] or list(storage_plan.GROUPS)
+    if strange := [one for one in groups if one not in storage_plan.GROUPS]:
+        print(f"No groups: {', '.join(strange)}. There are {', '.join(storage_plan.GROUPS)}", file=sys.stderr)
+        return 2
+    options = replace(options, more=(f"--storage.testdriver={DRIVER}", *options.more))
+    programs = payload.ensure([suite.PAYLOAD, run.KUBERNETES, *(suite.IMAGES if options.push else ())])
+    names = listed(options, programs, groups)
+    size, minutes = int(os.environ.get("SHARD") or SHARD), float(os.environ.get("MINUTES") or 24 * 60)
+    end = time.monotonic() + minutes * 60
+    todo = storage_plan.pending(names, known(options.folder), failed_too=os.environ.get("AGAIN") == "failed")
+    if todo and options.push:
+        run.hcp(steps.images(options, hosted=False))
+    if todo and options.own_images:
+        run.pull(options, programs[run.KUBERNETES] / "bin" / "kubectl")
+    while todo and time.monotonic() < end:
+        shard(options, programs, todo[:size])
+        todo = todo[size:]
+        print(f"\n{storage_plan.table(names, known(options.folder), groups)}", flush=True)
+    found = {name: one for name, one in known(options.folder).items() if name in names}
+    print(f"\n{storage_plan.reasons(found)}\n\n{storage_plan.table(names, found, groups)}", flush=True)
+    return 0 if found and len(found) == len(names) and all(one.state != "failed" for one in found.values()) else 1
 
 
 if __name__ == "__main__":

@@ -14,12 +14,14 @@ SUITE = "conformance-1.36"
 REPOSITORIES = f"{REGISTRY}/hcp"
 """Where the suite finds its images; their names follow."""
 _BUSYBOX_TOO = (
-    *("[", "arch", "base64", "clear", "cmp", "cpio", "diff", "dmesg", "expr", "fold", "free", "getopt", "gunzip"),
-    *("gzip", "httpd", "ifconfig", "ip", "less", "logger", "md5sum", "mkfifo", "mknod", "more", "mount", "netstat"),
-    *("nproc", "od", "paste", "pidof", "ping6", "realpath", "reset", "route", "sha256sum", "su"),
+    *("[", "arch", "base64", "blockdev", "clear", "cmp", "cpio", "diff", "dmesg", "expr", "fold", "free", "getopt"),
+    *("gunzip", "gzip", "hexdump", "httpd", "ifconfig", "ip", "less", "logger", "md5sum", "mkfifo", "mknod", "more"),
+    *("mount", "netstat", "nproc", "od", "paste", "pidof", "ping6", "realpath", "reset", "route", "sha256sum", "su"),
     *("tee", "telnet", "time", "timeout", "top", "traceroute", "tty", "umount", "uniq", "uptime", "usleep", "vi"),
     *("watch", "which", "who", "whoami", "yes", "zcat"),
 )
+# Specs of storage look at nodes from inside a pod; the base has a better ip.
+_AGNHOST_TOO = ("nsenter", *(name for name in _BUSYBOX_TOO if name != "ip"))
 # One user and one group of the image's own: a spec asks whether a pod's groups know them.
 _PASSWD = "root:x:0:0:root:/:/bin/sh\nuser-defined-in-image:x:1000:1000::/:/bin/sh\n"
 _GROUP = "root:x:0:\nuser-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n"
@@ -47,7 +49,7 @@ def conformance_images() -> list[Image]:
             base=base,
             user="0",
             texts={"/etc/passwd": _PASSWD, "/etc/group": _GROUP},
-            links={"/agnhost-2": "agnhost"},
+            links={"/agnhost-2": "agnhost", **{f"/bin/{name}": "busybox" for name in _AGNHOST_TOO}},
             folders={"/uploads": (0o755, 0)},
             summary="test program of the Kubernetes e2e suite, with dig, curl and nc",
         ),

@@ -1,0 +1,57 @@
+"""The plan of the storage suite: which specs, in which order, and what is left."""
+
+from __future__ import annotations
+
+import re
+
+from conformance import storage_plan
+from conformance.report import Result
+
+_HEAD = "[sig-storage] External Storage [Driver: csi.kubevirt.io]"
+
+
+def spec(group: str, words: str, pattern: str = "Dynamic PV (default fs)") -> str:
+    return f"{_HEAD} [Testpattern: {pattern}] {group} {words}"
+
+
+FIRST = spec("volumes", "should store data")
+SECOND = spec("volumes", "should allow exec of files on the volume")
+OWN = spec("volumes", "should store data", "Generic Ephemeral-volume (default fs) (late-binding)")
+CUT = spec(
+    "snapshottable", "[Feature:VolumeSnapshotDataSource] volume snapshot controller", "Dynamic Snapshot (delete policy)"
+)
+TWO = spec("multiVolume", "[Slow] should access to two volumes", "Dynamic PV (block volmode)")
+
+
+def test_the_expression_takes_slow_specs_and_those_of_features() -> None:
+    focus = storage_plan.focus("csi.kubevirt.io", storage_plan.GROUPS)
+    known = spec("snapshottable", "[Feature:X] volume snapshot controller", "Pre-provisioned Snapshot (retain policy)")
+    for name in (FIRST, CUT, TWO, known):
+        assert re.search(focus, name)
+        assert not re.search(storage_plan.SKIP, name)
+
+
+def test_what_the_class_does_not_announce_is_left_out() -> None:
+    for pattern in ("Inline-volume (default fs)", "Pre-provisioned PV (ext4)", "Dynamic PV (xfs)"):
+        assert re.search(storage_plan.SKIP, spec("volumes", "should store data", pattern))
+    assert re.search(storage_plan.SKIP, spec("subPath", "should unmount while kubelet is down [Disruptive][Slow]"))
+
+
+def test_groups_take_turns_and_claims_of_pods_come_last() -> None:
+    assert storage_plan.order([OWN, FIRST, CUT, SECOND, TWO, "[sig-a] of nobody"]) == [SECOND, CUT, TWO, FIRST, OWN]
+
+
+def test_what_was_run_is_not_run_again_unless_failures_shall_be() -> None:
+    known = {FIRST: Result(FIRST, "passed", 1.0), CUT: Result(CUT, "failed", 2.0, "no snapshot")}
+    assert storage_plan.pending([FIRST, CUT, TWO], known) == [TWO]
+    assert storage_plan.pending([FIRST, CUT, TWO], known, failed_too=True) == [CUT, TWO]
+
+
+def test_the_table_counts_what_was_not_run() -> None:
+    known = {FIRST: Result(FIRST, "passed", 1.0), CUT: Result(CUT, "failed", 2.0, "no\n  snapshot")}
+    lines = storage_plan.table([FIRST, SECOND, CUT, TWO], known).splitlines()
+    rows = {line.split()[0]: [int(word) for word in line.split()[1:]] for line in lines[1:]}
+    assert rows["volumes"] == [2, 1, 0, 0, 1]
+    assert rows["snapshottable"] == [1, 0, 1, 0, 0]
+    assert rows["together"] == [4, 1, 1, 0, 2]
+    assert "no snapshot" in storage_plan.reasons(known)
