@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.e2e.csi_bridge import bridged
+from tests.support.e2e.csi_bridge import bridged, folders
 from tests.support.e2e.hosted_tools import SMALL_VM, Guest
 from tests.support.e2e.local_tools import Cluster, hcp
 from tests.support.eventually import eventually_sync
@@ -63,6 +63,7 @@ def guest(management: Cluster) -> Guest:
 
 
 def claim(guest: Guest, name: str, size: str = "256Mi", **more: Any) -> None:
+    """In the class that is the default one, unless another is named."""
     spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}, **more}
     metadata = {"name": name, "namespace": "default"}
     _apply(guest, {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec})
@@ -94,6 +95,20 @@ def pod(guest: Guest, name: str, volume: str, line: str, node: str = "", *, bloc
 
 def _apply(guest: Guest, obj: dict[str, Any]) -> None:
     guest.kubectl("apply", "-f", "-", stdin=json.dumps(obj))
+
+
+def cut(guest: Guest, name: str, volume: str, snapshot_class: str) -> None:
+    spec = {"volumeSnapshotClassName": snapshot_class, "source": {"persistentVolumeClaimName": volume}}
+    metadata = {"name": name, "namespace": "default"}
+    _apply(
+        guest,
+        {"apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshot", "metadata": metadata, "spec": spec},
+    )
+
+
+def _cut(guest: Guest, name: str) -> dict[str, Any]:
+    found: dict[str, Any] = guest.get("volumesnapshot", name).get("status") or {}
+    return found
 
 
 def _phase(guest: Guest, name: str) -> str:
@@ -172,19 +187,8 @@ def _grow(guest: Guest) -> None:
 
 
 def test_a_snapshot_comes_back_as_a_claim(management: Cluster, guest: Guest) -> None:
-    assert "NoStorage" not in _snapshot_classes(guest)
-    _apply(
-        guest,
-        {
-            "apiVersion": "snapshot.storage.k8s.io/v1",
-            "kind": "VolumeSnapshot",
-            "metadata": {"name": "cut", "namespace": "default"},
-            "spec": {"volumeSnapshotClassName": SNAPSHOT_CLASS, "source": {"persistentVolumeClaimName": "data"}},
-        },
-    )
-    eventually_sync(
-        lambda: guest.get("volumesnapshot", "cut").get("status", {}).get("readyToUse") is True, "the snapshot", 600
-    )
+    cut(guest, "cut", "data", SNAPSHOT_CLASS)
+    eventually_sync(lambda: _cut(guest, "cut").get("readyToUse") is True, "the snapshot", 600)
     source = {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "cut"}
     claim(guest, "restored", guest.get("pvc", "data")["status"]["capacity"]["storage"], dataSource=source)
     pod(guest, "restorer", "restored", "true")
@@ -230,11 +234,7 @@ def test_a_file_system_for_several_nodes_is_refused_on_the_claim(guest: Guest) -
 
 def test_the_bytes_are_on_the_other_node_soon_after_a_machine_was_killed(management: Cluster, guest: Guest) -> None:
     end(guest, "reader")
-    labels = {"app": "keeper"}
-    template = {"metadata": {"labels": labels}, "spec": pod_spec(guest, "data", "true")}
-    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "strategy": {"type": "Recreate"}, "template": template}
-    metadata = {"name": "keeper", "namespace": "default"}
-    _apply(guest, {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec})
+    _keep(guest)
     for number in range(KILLS):
         eventually_sync(lambda: len(guest.ready_nodes()) == 2, "both nodes are ready", 900)
         eventually_sync(lambda: len(_keepers(guest)) == 1, "the pod runs", 900)
@@ -250,8 +250,52 @@ def test_the_bytes_are_on_the_other_node_soon_after_a_machine_was_killed(managem
         print(f"machine {number + 1} killed: bytes read on the other node after {time.monotonic() - began:.0f} s")
     eventually_sync(lambda: len(guest.ready_nodes()) == 2, "the killed node comes back", 900)
     eventually_sync(lambda: not _out_of_service(guest), "and is in service", 300)
+
+
+def test_the_volume_goes_along_when_its_node_is_drained(management: Cluster, guest: Guest) -> None:
+    _keep(guest)
+    eventually_sync(lambda: len(_keepers(guest)) == 1, "the pod runs", 900)
+    [(_, node)] = _keepers(guest)
+    guest.kubectl("drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--timeout=900s", seconds=960)
+    try:
+        eventually_sync(lambda: _moved(guest, node), "the pod runs on the other node", 900)
+        [(name, _)] = _keepers(guest)
+        assert read(guest, name, "/data/file") == "the-same-bytes"
+        eventually_sync(lambda: plugged(management)[node] == [], "the drained machine has no volume", 300)
+    finally:
+        guest.kubectl("uncordon", node)
+
+
+def test_the_volume_outlives_the_machines_of_its_node_pool(management: Cluster, guest: Guest) -> None:
+    _keep(guest)
+    before = set(guest.ready_nodes())
+    text = "apiVersion: machineconfiguration.openshift.io/v1\nkind: KubeletConfig\nmetadata: {name: pods}\n"
+    data = {"config": f"{text}spec: {{kubeletConfig: {{maxPods: {200 + int(time.time()) % 50}}}}}\n"}
+    metadata = {"name": "pods", "namespace": "clusters"}
+    management.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": data})
+    body = json.dumps({"spec": {"config": [{"name": "pods"}]}})
+    management.kubectl("patch", "nodepool", CLUSTER, "-n", "clusters", "--type=merge", "-p", body)
+
+    def replaced() -> bool:
+        names = {one["metadata"]["name"] for one in guest.get("nodes")["items"]}
+        return not names & before and len(guest.ready_nodes()) == 2
+
+    eventually_sync(replaced, "all machines are new", 3000)
+    eventually_sync(lambda: len(_keepers(guest)) == 1, "the pod runs", 900)
+    [(name, node)] = _keepers(guest)
+    assert read(guest, name, "/data/file") == "the-same-bytes"
+    assert len(plugged(management)[node]) == 1
     guest.kubectl("delete", "deployment", "keeper", "--wait=true")
     eventually_sync(lambda: not _keepers(guest), "its pod is gone", 300)
+
+
+def _keep(guest: Guest) -> None:
+    """A Deployment whose pod has the claim."""
+    labels = {"app": "keeper"}
+    template = {"metadata": {"labels": labels}, "spec": pod_spec(guest, "data", "true")}
+    spec = {"replicas": 1, "selector": {"matchLabels": labels}, "strategy": {"type": "Recreate"}, "template": template}
+    metadata = {"name": "keeper", "namespace": "default"}
+    _apply(guest, {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec})
 
 
 def _keepers(guest: Guest) -> list[tuple[str, str]]:
@@ -284,13 +328,6 @@ def _kill(management: Cluster, node: str) -> None:
     management.kubectl("exec", "-n", HOSTED, launcher, "-c", "compute", "--", "sh", "-c", _POWER_CUT, check=False)
 
 
-def _snapshot_classes(guest: Guest) -> str:
-    try:
-        return guest.kubectl("get", "volumesnapshotclass", "-o", "name") or "NoStorage"
-    except AssertionError:
-        return "NoStorage"
-
-
 @pytest.mark.parametrize("kind", ["mount", "block"])
 def test_the_driver_passes_the_sanity_tests_of_the_kubernetes_project(
     management: Cluster, guest: Guest, tmp_path: Path, kind: str
@@ -311,27 +348,13 @@ def test_the_driver_passes_the_sanity_tests_of_the_kubernetes_project(
     binary = str(management.kubectl_binary)
     inside = [binary, f"--kubeconfig={guest.kubeconfig}", "-n", "kube-system"]
     outside = [binary, f"--kubeconfig={management.kubeconfig}", "-n", HOSTED]
-    on_node = f"{' '.join(inside)} exec {driver} --"
-    scripts = {
-        "createmountpathcmd": f'{on_node} mkdir -p "$1" && echo "$1"',
-        "createstagingpathcmd": f'{on_node} mkdir -p "$1" && echo "$1"',
-        "removemountpathcmd": f'{on_node} rm -rf "$1"',
-        "removestagingpathcmd": f'{on_node} rm -rf "$1"',
-        "checkpathcmd": f"""{on_node} sh -c 'if [ -f "$0" ]; then echo file; elif [ -d "$0" ]; then echo directory; """
-        '''elif [ -e "$0" ]; then echo other; else echo not_found; fi' "$1"''',
-    }
-    flags = {}
-    for name, line in scripts.items():
-        path = tmp_path / name
-        path.write_text(f"#!/bin/sh\n{line}\n")
-        path.chmod(0o755)
-        flags[f"csi.{name}"] = str(path)
     folder = "/var/lib/kubelet/plugins/csi.kubevirt.io"
     with (
         bridged(inside, driver, "csi-driver", f"{folder}/csi.sock") as node_side,
         bridged(outside, controller, "csi-driver", "/csi/csi.sock") as controller_side,
+        folders(inside, driver, "csi-driver", tmp_path) as programs,
     ):
-        flags |= {
+        flags = {
             "csi.endpoint": node_side,
             "csi.controllerendpoint": controller_side,
             "csi.mountdir": f"{folder}/sanity-{kind}/mount",
@@ -339,6 +362,11 @@ def test_the_driver_passes_the_sanity_tests_of_the_kubernetes_project(
             "csi.testvolumesize": str(64 << 20),
             "csi.testvolumeexpandsize": str(128 << 20),
             "csi.testvolumeaccesstype": kind,
+            "csi.createmountpathcmd": programs["create"],
+            "csi.createstagingpathcmd": programs["create"],
+            "csi.removemountpathcmd": programs["remove"],
+            "csi.removestagingpathcmd": programs["remove"],
+            "csi.checkpathcmd": programs["check"],
             # Each is a way through the tunnel into an emulated machine.
             **{f"csi.{step}pathcmdtimeout": "60s" for step in ("create", "remove", "check")},
         }
@@ -349,7 +377,7 @@ def test_the_driver_passes_the_sanity_tests_of_the_kubernetes_project(
             check=False,
             timeout=3600,
         )
-    (Path(os.environ.get("SANITY_LOG") or tmp_path / "sanity.log")).write_text(done.stdout + done.stderr)
+    (Path(os.environ.get("SANITY_LOGS") or tmp_path) / f"sanity-{kind}.log").write_text(done.stdout + done.stderr)
     told = re.search(r"Ran (\d+) of (\d+) Specs", done.stdout)
     assert done.returncode == 0, done.stdout[-20000:] + done.stderr[-5000:]
     assert told and int(told.group(1)) > 50
@@ -372,8 +400,8 @@ def test_mapped_classes_are_those_the_guide_maps(management: Cluster, tmp_path: 
     secret.write_text('{"auths": {}}')
     hcp(
         *("create", "cluster", "kubevirt", "--name", "mapped", "--pull-secret", str(secret), *access),
-        *("--node-pool-replicas", "0", "--release-image", release, *SMALL_VM),
-        *("--control-plane-availability-policy", "SingleReplica"),
+        *("--node-pool-replicas", "1", "--release-image", release, *SMALL_VM),
+        *("--control-plane-availability-policy", "SingleReplica", "--wait", "--timeout", "30m"),
         *(
             "--infra-storage-class-mapping=hcp-local/gold,group=a",
             "--infra-storage-class-mapping=local-path/tin,group=b",
@@ -381,7 +409,6 @@ def test_mapped_classes_are_those_the_guide_maps(management: Cluster, tmp_path: 
         "--infra-volumesnapshot-class-mapping=hcp-local/gold-snap,group=a",
     )
     try:
-        hcp("wait", "cluster", "mapped", "--control-plane", "--timeout=15m", *access)
         guest = Guest.of(management, "mapped")
         eventually_sync(lambda: len(guest.get("storageclass")["items"]) == 2, "both classes are there", 300)
         made = {one["metadata"]["name"]: one for one in guest.get("storageclass")["items"]}
@@ -390,7 +417,14 @@ def test_mapped_classes_are_those_the_guide_maps(management: Cluster, tmp_path: 
             "tin": "local-path",
         }
         assert made["gold"]["allowVolumeExpansion"] and not made["tin"]["allowVolumeExpansion"]
-        cut = guest.get("volumesnapshotclass", "gold-snap")
-        assert cut["parameters"] == {"infraSnapshotClassName": "hcp-local"}
+        assert guest.get("volumesnapshotclass", "gold-snap")["parameters"] == {"infraSnapshotClassName": "hcp-local"}
+        for name in made:
+            claim(guest, name, storageClassName=name)
+            pod(guest, name, name, f"echo {name} > /data/file")
+            assert read(guest, name, "/data/file") == name
+            cut(guest, name, name, "gold-snap")
+        eventually_sync(lambda: _cut(guest, "gold").get("readyToUse") is True, "a snapshot within the group", 600)
+        eventually_sync(lambda: "error" in _cut(guest, "tin"), "no snapshot of another group", 600)
+        assert "same group" in _cut(guest, "tin")["error"]["message"]
     finally:
         hcp("destroy", "cluster", "kubevirt", "--name", "mapped", *access)

@@ -1,4 +1,8 @@
-"""The socket of a storage driver inside a pod, reached from here: a bridge in the pod, and a port of kubectl to it."""
+"""A storage driver inside a pod, reached from here: its socket, and the folders it works in.
+
+For each a small server in the pod, and a port of kubectl to it: a command of its own for every step would take seconds
+in an emulated machine.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import contextlib
 import socket
 import subprocess
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 from tests.support.eventually import eventually_sync
 
@@ -33,6 +38,43 @@ async def main():
 asyncio.run(main())
 """
 
+# One line each way: what to do with which path.
+_FOLDERS = """
+import asyncio, os, shutil, sys
+def done(word, path):
+    if word == "create":
+        os.makedirs(path, exist_ok=True)
+    elif word == "remove":
+        shutil.rmtree(path) if os.path.isdir(path) else os.path.lexists(path) and os.unlink(path)
+    else:
+        kinds = {"file": os.path.isfile, "directory": os.path.isdir, "other": os.path.lexists}
+        return next((kind for kind, is_so in kinds.items() if is_so(path)), "not_found")
+    return path
+async def serve(reader, writer):
+    word, path = (await reader.readline()).decode().strip().split(" ", 1)
+    try:
+        answer = done(word, path)
+    except OSError as error:
+        answer = f"failed: {error}"
+    writer.write(f"{answer}\\n".encode())
+    writer.close()
+async def main():
+    server = await asyncio.start_server(serve, "127.0.0.1", int(sys.argv[1]))
+    print("ready", flush=True)
+    async with server:
+        await asyncio.to_thread(sys.stdin.read)
+    os._exit(0)
+asyncio.run(main())
+"""
+# What csi-sanity calls, with a path.
+_ASK = """#!/bin/bash
+exec 3<>/dev/tcp/127.0.0.1/{port}
+echo "{word} $1" >&3
+read -r answer <&3
+echo "$answer"
+[[ $answer && $answer != failed* ]]
+"""
+
 
 def free_port() -> int:
     with socket.socket() as made:
@@ -44,9 +86,27 @@ def free_port() -> int:
 @contextlib.contextmanager
 def bridged(kubectl: Sequence[str], pod: str, container: str, path: str) -> Iterator[str]:
     """An address of this machine that leads to the socket at `path` in the pod. `kubectl` names the namespace too."""
+    with _served(kubectl, pod, container, _BRIDGE, path) as port:
+        yield f"dns:///127.0.0.1:{port}"
+
+
+@contextlib.contextmanager
+def folders(kubectl: Sequence[str], pod: str, container: str, place: Path) -> Iterator[dict[str, Path]]:
+    """Programs of this machine, in `place`, that create, remove and check a path in the pod."""
+    with _served(kubectl, pod, container, _FOLDERS) as port:
+        made = {word: place / word for word in ("create", "remove", "check")}
+        for word, path in made.items():
+            path.write_text(_ASK.format(port=port, word=word))
+            path.chmod(0o755)
+        yield made
+
+
+@contextlib.contextmanager
+def _served(kubectl: Sequence[str], pod: str, container: str, program: str, *words: str) -> Iterator[int]:
+    """A port of this machine that leads to a program in the pod; the last of its words is the port there."""
     inside, here = free_port(), free_port()
     inner = subprocess.Popen(
-        [*kubectl, "exec", "-i", pod, "-c", container, "--", "python3", "-c", _BRIDGE, path, str(inside)],
+        [*kubectl, "exec", "-i", pod, "-c", container, "--", "python3", "-c", program, *words, str(inside)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
     )
@@ -56,7 +116,7 @@ def bridged(kubectl: Sequence[str], pod: str, container: str, path: str) -> Iter
     )
     try:
         eventually_sync(lambda: _answers(here), "the port leads to the pod", 60)
-        yield f"dns:///127.0.0.1:{here}"
+        yield here
     finally:
         outer.kill()
         outer.wait()
