@@ -89,6 +89,18 @@ async def test_a_second_node_waits_until_the_first_has_let_go(admin: Client, inf
         assert await plugged(admin, "node-a") == []
 
 
+async def test_a_kubelet_may_begin_while_the_disk_is_on_its_way_into_the_machine(admin: Client, infra: s.Hands) -> None:
+    await infra.machine("node-a")
+    await make(admin, "pvc-8")
+    infra.phase = "Pending"
+    async with s.attacher(admin, admin):
+        await s.attachment(admin, "csi-8", "pv-pvc-8", "node-a")
+        words = await eventually(lambda: seen(admin, "csi-8", "status.attachError.message"), "not near yet")
+        assert "Pending" in words and not await seen(admin, "csi-8", "status.attached")
+        infra.phase = "AttachedToNode"
+        await eventually(lambda: seen(admin, "csi-8", "status.attached"), "the infra node has it")
+
+
 async def test_a_restart_takes_up_what_the_process_before_left(admin: Client, infra: s.Hands) -> None:
     await infra.machine("node-a")
     await make(admin, "pvc-3")

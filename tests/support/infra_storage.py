@@ -88,6 +88,8 @@ class Hands:
 
     client: Client
     idle: set[str] = field(default_factory=set)
+    phase: str = "Ready"
+    """How far disks get."""
     task: asyncio.Task[None] | None = None
 
     async def machine(self, name: str, infra_id: str = ID) -> None:
@@ -170,7 +172,7 @@ class Hands:
             if vmi is None or vm["metadata"]["name"] in self.idle:
                 continue
             volumes = vm["spec"]["template"]["spec"]["volumes"]
-            status = [{"name": v["name"], "target": "sda", "phase": "Ready"} for v in volumes]
+            status = [{"name": v["name"], "target": "sda", "phase": self.phase} for v in volumes]
             if at(vmi, "spec.volumes") == volumes and at(vmi, "status.volumeStatus") == status:
                 continue
             disks = vm["spec"]["template"]["spec"]["domain"]["devices"]["disks"]

@@ -15,6 +15,8 @@ Object = dict[str, Any]
 # few seconds of the infra cluster, and Kubernetes spreads pods over machines by this number.
 MOST_PER_NODE = 64
 ENDED = ("Succeeded", "Failed")
+# On the infra node that runs the machine, and from there on its way into the machine.
+_NEAR = ("AttachedToNode", "MountedToPod", "Ready")
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,10 @@ class Machine:
     def ready(self, handle: str) -> bool:
         """Whether the guest can see the disk."""
         return bool(at(self.status(handle), "phase") == "Ready")
+
+    def near(self, handle: str) -> bool:
+        """Whether all that is left is KubeVirt's own, and a matter of moments."""
+        return at(self.status(handle), "phase") in _NEAR
 
     def trouble(self, handle: str) -> str:
         """Why it does not get ready, in KubeVirt's words."""
