@@ -45,10 +45,11 @@ class Loop:
         return os.makedev(_MAJOR, int(self.path.name.removeprefix("loop")))
 
 
-def attach(image: Path, *, stay: bool = False, label: str = "") -> tuple[int, Path]:
+def attach(image: Path, *, stay: bool = False, label: str = "", cached: bool = False) -> tuple[int, Path]:
     """The device and an open descriptor of it.
 
-    It is free again when nobody has it open or mounted; with `stay` not before it is detached.
+    It is free again when nobody has it open or mounted; with `stay` not before it is detached. What is read and written
+    goes past the machine's page cache, unless `cached`.
     """
     descriptor = os.open(image, os.O_RDWR | os.O_CLOEXEC)
     try:
@@ -56,7 +57,7 @@ def attach(image: Path, *, stay: bool = False, label: str = "") -> tuple[int, Pa
             device = _free()
             opened = os.open(device, os.O_RDWR | os.O_CLOEXEC)
             try:
-                _configure(opened, descriptor, 0 if stay else _AUTOCLEAR, label)
+                _configure(opened, descriptor, 0 if stay else _AUTOCLEAR, label, cached=cached)
             except OSError as error:
                 os.close(opened)
                 if error.errno != errno.EBUSY:  # busy: somebody was quicker, the next one then
@@ -157,9 +158,12 @@ def _open(device: Path) -> Iterator[int]:
         os.close(opened)
 
 
-def _configure(device: int, file: int, flags: int, label: str) -> None:
+def _configure(device: int, file: int, flags: int, label: str, *, cached: bool) -> None:
     """Past the machine's page cache where its file system can: everything would be in memory twice."""
     name = short(label).encode()
+    if cached:
+        fcntl.ioctl(device, _CONFIGURE, _CONFIG.pack(file, 0, flags, name))
+        return
     try:
         fcntl.ioctl(device, _CONFIGURE, _CONFIG.pack(file, 0, flags | _DIRECT_IO, name))
     except OSError as error:
