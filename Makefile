@@ -70,7 +70,7 @@ test-smoke: install  ## The whole way once, with real virtual machines; needs ro
 
 test-e2e: install  ## Every end-to-end path; takes long, needs root
 	$(BIN)/hcp payload build csi-sidecars >/dev/null
-	$(BIN)/pytest -q tests/e2e $(call GUIDES,create manage ingress external_infra)
+	$(BIN)/pytest -q tests/e2e $(call GUIDES,create manage ingress external_infra catalogs)
 
 # The tests of drivers are compiled first, which takes a few minutes.
 test-storage: install  ## The Kubernetes project's tests of storage drivers against that of the embedded cluster; needs root

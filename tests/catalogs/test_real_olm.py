@@ -1,7 +1,7 @@
 """operator-lifecycle-manager itself on a real API server, with a catalog that mirroring built and opm serves.
 
 There are no nodes: what pods would do is done by processes here, and a kubelet's word that a Deployment is available is
-given by the test. The server of packages wants to be in a pod; tests/e2e/test_catalogs.py has it.
+given by the test. The server of packages wants to be in a pod; tests/guides/test_guide_catalogs.py has it.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ FILES = {
     "yaml": "tests/guides/test_guide_yaml.py",
     "isolation": "tests/guides/test_guide_isolation.py",
     "mirror": "tests/guides/test_guide_mirror.py",
+    "catalogs": "tests/guides/test_guide_catalogs.py",
 }
 
 

@@ -29,6 +29,7 @@ def test_what_cannot_be_had_is_said_and_the_rest_is_mirrored(
     site: Site, target: Registry, published: Published
 ) -> None:
     index = published.name("operators/example-operator-index:v1.36")
+    late = {"name": "metallb", "channels": [{"name": "stable", "minVersion": "9.0.0"}]}
     wanted: dict[str, Any] = {
         "platform": {
             "channels": [
@@ -38,7 +39,7 @@ def test_what_cannot_be_had_is_said_and_the_rest_is_mirrored(
             ],
         },
         "operators": [
-            {"catalog": index, "packages": [{"name": "metalb"}, {"name": "lvms"}]},
+            {"catalog": index, "packages": [{"name": "metalb"}, {"name": "lvms"}, late]},
             {"catalog": published.name("operators/old-index:v1")},
             {"catalog": published.name("operators/no-index:v1")},
         ],
@@ -56,11 +57,12 @@ def test_what_cannot_be_had_is_said_and_the_rest_is_mirrored(
         "Error: the update graph has no channel stable-9.9",
         f"Error: the catalog {index} has no package metalb",
         "Hint: it has metallb, among others",
+        "Error: the channel stable of the package metallb has no version",
         f"Error: the catalog {published.name('operators/old-index:v1')} is not file-based: it holds a database",
         f"Error: The image {published.name('operators/no-index:v1')} does not exist in the registry",
         f"Error: The image {published.name('tools/gone:v7')} does not exist in the registry",
         "Error: The image " + published.name("tools/many@sha256:" + "0" * 64) + " does not exist in the registry",
-        "7 problems, the rest was done",
+        "8 problems, the rest was done",
     ):
         assert sentence in done.err, (sentence, done.err)
     have = tags_on_disk(site.folder.parent / "target/data")
@@ -68,7 +70,7 @@ def test_what_cannot_be_had_is_said_and_the_rest_is_mirrored(
         have
     )
     (errors,) = (site.folder / "w/working-dir/logs").glob("mirroring_errors_*.txt")
-    assert len(errors.read_text().splitlines()) == 7
+    assert len(errors.read_text().splitlines()) == 8
     # Nothing that is written names what did not arrive.
     policies = (site.folder / "w/working-dir/cluster-resources/idms-oc-mirror.yaml").read_text()
     assert "tools/many" not in policies
@@ -132,6 +134,8 @@ def test_the_target_s_refusals_end_it_at_once(
     assert done.code == 1
     assert "its certificate is not trusted" in done.err
     assert "--ca" in done.err
+    mended = Site(site.folder, source, target)
+    assert ", 1 copied, " in mended.ok(*words(target)).err
     (tmp_path / "closed").mkdir()
     made, process = start(tmp_path / "closed", passwords=True, read_only=True)
     try:
@@ -145,13 +149,41 @@ def test_the_target_s_refusals_end_it_at_once(
         process.wait()
 
 
-def test_a_source_without_login_is_one_problem_of_many(site: Site, target: Registry, published: Published) -> None:
-    (site.folder / "auth.json").write_text(json.dumps(target.auths))
-    site.configure({"additionalImages": [{"name": published.name("tools/tool:v1")}]})
-    done = site.run(*words(target))
-    assert done.code == 8
-    assert "wants credentials for the image" in done.err
-    assert "--authfile" in done.err
+async def test_a_source_without_login_or_trust_is_one_problem_of_many(
+    site: Site, source: Registry, target: Registry, published: Published, tmp_path: Path
+) -> None:
+    (tmp_path / "second").mkdir()
+    second, process = start(tmp_path / "second", passwords=True)
+    try:
+        async with image_sets.pusher(second) as to:
+            await to.push(image_sets.image(tmp_path / "other-tool", "other-tool"), "tools/other", tag="v1")
+        logins = {target.host: target.login, second.host: second.login}
+        (site.folder / "auth.json").write_text(json.dumps({"auths": logins}))
+        (site.folder / "ca.pem").write_bytes(source.ca_pem + target.ca_pem + second.ca_pem)
+        names = (published.name("tools/tool:v1"), f"{second.host}/tools/other:v1")
+        site.configure({"additionalImages": [{"name": name} for name in names]})
+        done = await asyncio.to_thread(site.run, *words(target))
+        assert done.code == 8
+        assert "wants credentials for the image" in done.err
+        assert "--authfile" in done.err
+        data = site.folder.parent / "target/data"
+        assert set(tags_on_disk(data)) == {"tools/other:v1"}
+
+        logins[source.host] = source.login
+        (site.folder / "auth.json").write_text(json.dumps({"auths": logins}))
+        (site.folder / "ca.pem").write_bytes(target.ca_pem + second.ca_pem)
+        done = await asyncio.to_thread(site.run, *words(target))
+        assert done.code == 8
+        assert f"Error: The certificate of the registry {source.host} is not trusted" in done.err
+        assert "with --ca" in done.err
+
+        (site.folder / "ca.pem").write_bytes(source.ca_pem + target.ca_pem + second.ca_pem)
+        again = await asyncio.to_thread(site.ok, *words(target))
+        assert "1 were there, 1 copied" in again.err
+        assert set(tags_on_disk(data)) == {"tools/other:v1", "tools/tool:v1"}
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_two_runs_in_one_workspace_are_refused(site: Site, target: Registry, published: Published) -> None:

@@ -44,6 +44,8 @@ LABEL_INFRA_ID = f"{GROUP}/infra-id"
 LABEL_NODEPOOL = f"{GROUP}/nodePool"
 LABEL_NODEPOOL_NAME = f"{GROUP}/nodepool-name"
 LABEL_CONTROL_PLANE_NAMESPACE = f"{GROUP}/hosted-control-plane"
+# With the name of its source, as operator-lifecycle-manager marks the pods of a catalog.
+LABEL_CATALOG = "olm.catalogSource"
 # On pods of a control plane that have to talk to the management cluster's API; all others cannot.
 LABEL_NEED_MANAGEMENT_API = f"{GROUP}/need-management-kas-access"
 LABEL_KUBEVIRT_RHCOS = f"{GROUP}/is-kubevirt-rhcos"
@@ -206,7 +208,7 @@ MAX_LABEL = 63
 MAX_INFRA_ID = 27
 _SUFFIX = 5
 _ALPHABET = "bcdfghjklmnpqrstvwxz2456789"
-_STEERING = (GROUP, "kubevirt.io", "cluster.x-k8s.io", "kubernetes.io", "k8s.io")
+_STEERING = (GROUP, "kubevirt.io", "cluster.x-k8s.io", "kubernetes.io", "k8s.io", LABEL_CATALOG)
 _LOWER_ALNUM = frozenset("abcdefghijklmnopqrstuvwxyz0123456789")
 _ALNUM = _LOWER_ALNUM | frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ")
 

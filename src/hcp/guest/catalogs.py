@@ -42,6 +42,8 @@ DEFAULTS = (
 class Catalog:
     default: Default
     image: str
+    # Where it is served beside the control plane; empty: a pod in the guest serves it.
+    address: str = ""
 
 
 @dataclass(frozen=True)

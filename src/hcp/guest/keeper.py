@@ -18,7 +18,7 @@ from hcp.api.names import LABEL_MANAGED_BY, MANAGED_BY, ROUTER_NAMESPACE
 from hcp.api.paths import at
 from hcp.controlplane.meta import digest
 from hcp.errors import HcpError
-from hcp.guest import ingress, look, manifests, node_trust, old_classes, olm, storage
+from hcp.guest import ingress, look, manifests, node_trust, old_classes, olm, olm_end, storage
 from hcp.guest.applying import AT_ONCE, apply_definitions
 from hcp.guest.objects import SYSTEM, GuestParams, Manifest
 from hcp.guest.rewrite import rewrite_encrypted
@@ -59,8 +59,10 @@ class State:
     applied_at: float = 0.0
     # Fingerprint of the encryption key under which everything was written last.
     rewritten: str = ""
-    # Whether there is any catalog of operators.
+    # Whether there is any catalog of operators, or an operator out of one.
     catalogs: bool = False
+    # What is left of those who read them when there is none; None: not known.
+    olm: olm_end.Left | None = None
 
 
 @dataclass(frozen=True)
@@ -158,7 +160,8 @@ class Keeper:
         if guest != state.guest or applied != state.applied:
             state.guest = guest
             self.on_change(key)
-        steady = not guest.problem and guest.data_plane[0] != "False" and state.seen is not None
+        quiet = not guest.problem and guest.data_plane[0] != "False" and state.seen is not None
+        steady = quiet and state.olm is not olm_end.Left.ENDING
         return Result(ASK_STEADY if steady else ASK_WAITING)
 
     async def _probe(self, wanted: Wanted) -> str:
@@ -202,7 +205,7 @@ class Keeper:
             objects = await _made_true(client, view, params, state)
             if params.catalogs is not None:
                 await view.follow_catalogs()
-                if state.catalogs != bool(view.catalogs.list()):
+                if state.catalogs != await _reads_catalogs(client, view, params, state):
                     state.catalogs = not state.catalogs
                     objects = await _made_true(client, view, params, state)
                 await _remove_catalogs(client, view, params)
@@ -250,6 +253,16 @@ async def _made_true(client: Client, view: GuestView, params: GuestParams, state
     else:
         await _apply_all(client, view, [o for o in objects if _followed(view, o)])
     return objects
+
+
+async def _reads_catalogs(client: Client, view: GuestView, params: GuestParams, state: State) -> bool:
+    """Whether somebody has to. When nobody has, they end, once; nothing is asked of a guest that has none."""
+    if view.catalogs.list() or (params.catalogs and params.catalogs.catalogs):
+        state.olm = None
+        return bool(view.catalogs.list())
+    if state.olm is not olm_end.Left.NOTHING:
+        state.olm = await olm_end.end(client)
+    return state.olm is olm_end.Left.NEEDED
 
 
 async def _remove_catalogs(client: Client, view: GuestView, params: GuestParams) -> None:

@@ -39,24 +39,33 @@ def parts(found: GuestCatalogs, marks: Mapping[str, str]) -> list[Manifest]:
     marketplace = obj("v1", "Namespace", MARKETPLACE, {}, labels={"pod-security.kubernetes.io/enforce": "restricted"})
     made = [*found.definitions, marketplace]
     if found.running:
-        made += [*_rights(), *_deployments(found, marks), *_groups(), _package_server(found)]
+        made += [*_places(), *cluster_rights(), *_deployments(found, marks), *_groups(), _package_server(found)]
     return [*made, *(catalog_source(one) for one in found.catalogs)]
 
 
 def catalog_source(one: Catalog) -> Manifest:
     spec: Manifest = {
         "sourceType": "grpc",
-        "image": one.image,
+        **({"address": one.address} if one.address else {"image": one.image}),
         "displayName": one.default.title,
         "publisher": one.default.publisher,
         "priority": one.default.priority,
     }
-    if "@" not in one.image:
+    if not one.address and "@" not in one.image:
         spec["updateStrategy"] = {"registryPoll": {"interval": POLL}}
     return obj(f"{GROUP}/v1alpha1", "CatalogSource", one.default.name, {"spec": spec}, MARKETPLACE)
 
 
-def _rights() -> list[Manifest]:
+def _places() -> list[Manifest]:
+    return [
+        obj("v1", "Namespace", NAMESPACE, {}),
+        obj("v1", "Namespace", OPERATORS, {}),
+        obj("v1", "ServiceAccount", ACCOUNT, {}, NAMESPACE),
+    ]
+
+
+def cluster_rights() -> list[Manifest]:
+    """What it may do, and what this gives to those who may edit or view."""
     rules: list[Manifest] = [
         {"apiGroups": ["*"], "resources": ["*"], "verbs": _ALL},
         {"nonResourceURLs": ["*"], "verbs": ["*"]},
@@ -73,9 +82,6 @@ def _rights() -> list[Manifest]:
         {"apiGroups": [packages], "resources": ["packagemanifests", "packagemanifests/icon"], "verbs": _READ},
     ]
     return [
-        obj("v1", "Namespace", NAMESPACE, {}),
-        obj("v1", "Namespace", OPERATORS, {}),
-        obj("v1", "ServiceAccount", ACCOUNT, {}, NAMESPACE),
         cluster_role(ROLE, rules),
         cluster_role_binding(f"olm-operator-binding-{NAMESPACE}", ROLE, subject),
         _aggregated("aggregate-olm-edit", edit, "admin", "edit"),

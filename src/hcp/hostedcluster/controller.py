@@ -10,6 +10,7 @@ from hcp.api.paths import at
 from hcp.guest.keeper import Keeper
 from hcp.guest.platform.keeper import Platform
 from hcp.hostedcluster.cache import LABELLED, Cache
+from hcp.hostedcluster.catalog_digests import CatalogDigests
 from hcp.hostedcluster.etcd_maintenance import EtcdMaintenance
 from hcp.hostedcluster.foreign_namespaces import ForeignNamespaces
 from hcp.hostedcluster.reconcile import HostedClusterKind
@@ -58,8 +59,9 @@ class HostedClusters:
         guests.on_change = care.on_change = self._changed
         start_queue = StartQueue(self._changed)
         self._updates = UpdateReader(self._releases, self._changed)
-        shared = (self.cache, self._releases, guests, care, start_queue, self._foreign_namespaces, self._updates)
-        tools = Tools(ctx, *shared, platform)
+        self._catalogs = CatalogDigests(self._releases, self._changed)
+        shared = (self.cache, self._releases, guests, care, start_queue, self._foreign_namespaces)
+        tools = Tools(ctx, *shared, self._updates, self._catalogs, platform)
         self._controller = Controller(
             "hostedcluster",
             Reconciler(HostedClusterKind(tools)),
@@ -85,7 +87,8 @@ class HostedClusters:
         for resource in (k.ROUTES, k.SERVICES, k.DEPLOYMENTS):
             informer = self.ctx.informers.get(resource, ns=self.ctx.namespace)
             informer.add_listener(self._ignition_changed)
-        self.ctx.closers += [self._releases.close, self._foreign_namespaces.close, self._updates.close]
+        asking = [self._updates.close, self._catalogs.close]
+        self.ctx.closers += [self._releases.close, self._foreign_namespaces.close, *asking]
         return self._controller
 
     async def release(self, cluster: Mapping[str, Any], image: str) -> Release:

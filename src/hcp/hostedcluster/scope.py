@@ -12,6 +12,7 @@ from hcp.controlplane.rotation import Authority
 from hcp.guest.keeper import Keeper
 from hcp.guest.platform.keeper import Platform
 from hcp.hostedcluster.cache import Cache
+from hcp.hostedcluster.catalog_digests import CatalogDigests
 from hcp.hostedcluster.etcd_maintenance import EtcdMaintenance
 from hcp.hostedcluster.foreign_namespaces import ForeignNamespaces
 from hcp.hostedcluster.observed import Observed
@@ -41,6 +42,7 @@ class Tools:
     start_queue: StartQueue
     foreign_namespaces: ForeignNamespaces
     updates: UpdateReader
+    catalogs: CatalogDigests
     platform: Platform
 
     def forget(self, key: str) -> None:
@@ -49,6 +51,7 @@ class Tools:
         self.care.forget(key)
         self.releases.forget(key)
         self.updates.forget(key)
+        self.catalogs.forget(key)
         self.platform.forget(key)
 
 

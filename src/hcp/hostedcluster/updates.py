@@ -1,14 +1,12 @@
-"""Asking for the update graphs of hosted clusters, beside their passes: a pass takes what is known and never waits.
+"""Asking for the update graphs of hosted clusters; nothing is asked for those that follow no channel.
 
-Nothing is asked for clusters that follow no channel. What was read is believed for a while, what failed is asked again
-sooner; of one namespace only a few are asked for at a time.
+What failed is asked again sooner than what was read.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 from yarl import URL
@@ -16,72 +14,28 @@ from yarl import URL
 from hcp import graph
 from hcp.api import conditions as c
 from hcp.errors import HcpError, sentence
+from hcp.hostedcluster.asking import AGAIN, Asking
 from hcp.hostedcluster.releases import Releases
 from hcp.hostedcluster.update_source import Question
 from hcp.hostedcluster.update_status import Updates, failed, found
 from hcp.oci import documents
 from hcp.oci.errors import ImageError
 from hcp.oci.reference import Reference
-from hcp.runtime.store import key_of
 
-FRESH, AGAIN = 900.0, 120.0
+FRESH = 900.0
 SECONDS, MAX_BYTES = 60.0, 16 << 20
-PER_NAMESPACE = 2
 
 
-@dataclass(slots=True)
-class _Asked:
-    question: Question
-    task: asyncio.Task[None] | None = None
-    answer: Updates | None = None
-    due: float = 0.0
-
-
-class UpdateReader:
-    """What is known, by cluster."""
+class UpdateReader(Asking[Question, Updates]):
+    what = "update graph"
 
     def __init__(self, releases: Releases, ended: Callable[[str], None]) -> None:
-        """`ended` is told the key of a cluster about which something else is known now."""
+        super().__init__(ended)
         self._releases = releases
-        self._ended = ended
-        self._known: dict[str, _Asked] = {}
-        self._slots: dict[str, asyncio.Semaphore] = {}
 
-    def look(self, cluster: Mapping[str, Any], question: Question) -> tuple[Updates | None, float]:
-        """What is known, None while nothing is, and in how many seconds to look again."""
-        key = key_of(dict(cluster))
-        known = self._known.get(key)
-        if known is None or known.question != question:
-            self.forget(key)
-            known = self._known[key] = _Asked(question)
-        clock = asyncio.get_running_loop().time()
-        if known.task is None and clock >= known.due:
-            known.task = asyncio.create_task(self._ask(key, dict(cluster), known), name=f"update graph of {key}")
-        return known.answer, max(known.due - clock, AGAIN)
-
-    def forget(self, key: str) -> None:
-        """The cluster is gone, or follows no channel any more."""
-        known = self._known.pop(key, None)
-        if known is not None and known.task is not None:
-            known.task.cancel()
-
-    async def close(self) -> None:
-        tasks = [known.task for known in self._known.values() if known.task is not None]
-        self._known.clear()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _ask(self, key: str, cluster: dict[str, Any], known: _Asked) -> None:
-        before = known.answer
-        namespace = key.partition("/")[0]
-        async with self._slots.setdefault(namespace, asyncio.Semaphore(PER_NAMESPACE)):
-            known.answer = await self._answer(cluster, known.question)
-        wait = FRESH if known.answer.verdict[0] is True else AGAIN
-        known.due = asyncio.get_running_loop().time() + wait
-        known.task = None
-        if known.answer != before:
-            self._ended(key)
+    async def answer(self, cluster: dict[str, Any], question: Question) -> tuple[Updates, float]:
+        known = await self._answer(cluster, question)
+        return known, FRESH if known.verdict[0] is True else AGAIN
 
     async def _answer(self, cluster: dict[str, Any], question: Question) -> Updates:
         try:

@@ -107,6 +107,7 @@ VOLUMESNAPSHOTCONTENTS = _r("snapshot.storage.k8s.io", "v1", "volumesnapshotcont
 # the API itself
 LEASES = _r("coordination.k8s.io", "v1", "leases", "Lease")
 EVENTS_V1 = _r("events.k8s.io", "v1", "events", "Event")
+CLUSTERSERVICEVERSIONS = _r("operators.coreos.com", "v1alpha1", "clusterserviceversions", "ClusterServiceVersion")
 CATALOGSOURCES = _r("operators.coreos.com", "v1alpha1", "catalogsources", "CatalogSource")
 CRDS = _r("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition", False)
 APISERVICES = _r("apiregistration.k8s.io", "v1", "apiservices", "APIService", False)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hcp.api.names import LABEL_CONTROL_PLANE_COMPONENT, LABEL_INFRA_ID, OPERATOR_NAMESPACE
+from hcp.api.names import LABEL_CATALOG, LABEL_CONTROL_PLANE_COMPONENT, LABEL_INFRA_ID, OPERATOR_NAMESPACE
 from hcp.kubevirt import egress
 
 NAME = "virt-launcher"
@@ -55,5 +55,6 @@ def _peers(own: dict[str, Any], central: bool) -> list[dict[str, Any]]:
             egress.pods({LABEL_CONTROL_PLANE_COMPONENT: "oauth-openshift"}),
             egress.pods({"app": "ignition-server-proxy"}),
             egress.pods({"app": "ignition-server"}, {egress.NAMESPACE_NAME: OPERATOR_NAMESPACE}),
+            {"podSelector": {"matchExpressions": [{"key": LABEL_CATALOG, "operator": "Exists"}]}},
         ]
     return peers

@@ -12,6 +12,7 @@ from typing import Any
 from hcp.errors import HcpError
 from hcp.graph import Version, order
 from hcp.mirror.config import Package, Versions
+from hcp.mirror.yaml_text import load_all
 
 Document = dict[str, Any]
 _SPACE = re.compile(r"\s*")
@@ -60,9 +61,8 @@ def read_documents(path: str, data: bytes) -> Iterator[Document]:
     if path.endswith((".yaml", ".yml")):
         import yaml
 
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         try:
-            found = [one for one in yaml.load_all(data, Loader=loader) if one is not None]
+            found = [one for one in load_all(data) if one is not None]
         except yaml.YAMLError as error:
             raise _bad(path, str(error).replace("\n", " ")) from error
     else:

@@ -14,6 +14,7 @@ from typing import Any
 
 from hcp.errors import HcpError
 from hcp.mirror import chart_templates
+from hcp.mirror.yaml_text import load
 from hcp.oci.reference import is_image
 
 MOST = 32 << 20
@@ -108,7 +109,7 @@ def _annotated(described: Any) -> list[str]:
 
     text = ((described or {}).get("annotations") or {}).get("artifacthub.io/images") if described else None
     try:
-        entries = yaml.safe_load(text) if text else []
+        entries = load(text) if text else []
     except yaml.YAMLError:
         return []
     return [str(one["image"]) for one in entries or () if isinstance(one, Mapping) and one.get("image")]
@@ -130,6 +131,6 @@ def _yaml(files: Mapping[str, bytes], path: str) -> Any:
     import yaml
 
     try:
-        return yaml.safe_load(files[path]) if path in files else None
+        return load(files[path]) if path in files else None
     except yaml.YAMLError as error:
         raise HcpError(f"{path} of the chart is no YAML", cause=str(error).replace("\n", " ")) from error

@@ -15,6 +15,7 @@ from hcp.mirror import fetch
 from hcp.mirror.config import Chart
 from hcp.mirror.plan import Item
 from hcp.mirror.scope import Scope
+from hcp.mirror.yaml_text import load
 from hcp.oci.trust import Trust
 
 
@@ -44,7 +45,7 @@ async def _fetched(chart: Chart, kept: Path, trust: Trust) -> bytes:
             return await asyncio.to_thread(known.read_bytes)
     base = URL(chart.repository.rstrip("/") + "/")
     try:
-        index = yaml.safe_load(await fetch.get(base / "index.yaml", trust))
+        index = load(await fetch.get(base / "index.yaml", trust))
         entries = [one for one in (index.get("entries") or {}).get(chart.name) or () if one.get("version")]
     except (yaml.YAMLError, AttributeError, TypeError) as error:
         raise HcpError(f"{base} is no chart repository", cause=str(error), hint="it needs an index.yaml") from error

@@ -12,6 +12,7 @@ from hcp.mirror.catalog import Operator
 from hcp.mirror.config import Catalog
 from hcp.mirror.plan import CatalogTarget, Item, tag_for
 from hcp.mirror.scope import Scope
+from hcp.mirror.yaml_text import load
 from hcp.oci.reference import Reference
 
 
@@ -67,7 +68,7 @@ def _template(path: str) -> dict[str, Any] | None:
     import yaml
 
     try:
-        found = yaml.safe_load(Path(path).read_bytes())
+        found = load(Path(path).read_bytes())
     except (OSError, yaml.YAMLError) as error:
         raise HcpError(f"the template {path} for a CatalogSource cannot be read", cause=str(error)) from error
     if not isinstance(found, dict) or found.get("kind") != "CatalogSource":

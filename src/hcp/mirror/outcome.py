@@ -8,7 +8,8 @@ from pathlib import Path
 
 from hcp.mirror import resources
 from hcp.mirror.plan import Item, Plan, Problem
-from hcp.mirror.workspace import Workspace, dump_yaml, now
+from hcp.mirror.workspace import Workspace, now
+from hcp.mirror.yaml_text import dump
 from hcp.publish.target import Target
 
 RESULTS = "oc-mirror-workspace"
@@ -26,7 +27,7 @@ def write_resources(workspace: Workspace, plan: Plan, target: Target) -> list[Pa
     files["updateService.yaml"] = [service] if service else []
     signatures = resources.signatures(plan.signatures)
     files["signature-configmap.yaml"] = [signatures] if signatures else []
-    texts = {name: dump_yaml(documents) for name, documents in files.items() if documents}
+    texts = {name: dump(documents) for name, documents in files.items() if documents}
     if signatures:
         texts["signature-configmap.json"] = json.dumps(signatures, indent=2) + "\n"
     if workspace.resources.is_dir():
@@ -43,11 +44,11 @@ def write_results(workspace: Workspace, here: Path, plan: Plan, target: Target) 
     texts = {"mapping.txt": mapping(plan, target)}
     policies = resources.content_source_policies(plan, target)
     if policies:
-        texts["imageContentSourcePolicy.yaml"] = dump_yaml(policies)
+        texts["imageContentSourcePolicy.yaml"] = dump(policies)
     for catalog in plan.catalogs:
         source = resources.catalog_source(catalog, target)
         last = catalog.repository.rpartition("/")[2]
-        texts[f"catalogSource-cs-{last}.yaml"] = dump_yaml([source])
+        texts[f"catalogSource-cs-{last}.yaml"] = dump([source])
     results = here / RESULTS
     newest = max(results.glob("results-*"), key=lambda path: path.name, default=None) if results.is_dir() else None
     if newest is not None and {path.name: path.read_text() for path in newest.iterdir()} == texts:

@@ -10,7 +10,6 @@ import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 from hcp.errors import HcpError
 from hcp.mirror.plan import Plan
@@ -111,9 +110,3 @@ def cache_taken(cache: Path) -> Iterator[None]:
 
 def now() -> str:
     return datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
-
-
-def dump_yaml(documents: list[dict[str, Any]]) -> str:
-    import yaml
-
-    return yaml.safe_dump_all(documents, sort_keys=False, explicit_start=True)

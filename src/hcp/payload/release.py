@@ -2,8 +2,8 @@
 
 `release-<minor>` depends on exactly the images it names, so whoever publishes a release finds them as its dependencies.
 `release-<minor>-storage` is the same with what volumes in hosted clusters need, `-olm` with what catalogs of operators
-need, `-full` with both. These are made on request: compiling their parts takes long, and a cluster without volumes or
-catalogs does not want them. `-ingress` has the router of hosted clusters.
+need, `-ingress` has the router of hosted clusters, and `-full` all three. These are made on request: compiling their
+parts takes long, and a cluster without volumes or catalogs does not want them.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _VARIANTS: Mapping[str, tuple[str, tuple[Extra, ...]]] = {
     "storage": ("storage", (_STORAGE,)),
     "olm": ("catalogs of operators", (_OLM,)),
     "ingress": ("the default ingress", (_INGRESS,)),
-    "full": ("storage and catalogs of operators", (_STORAGE, _OLM)),
+    "full": ("storage, catalogs of operators and the default ingress", (_STORAGE, _OLM, _INGRESS)),
 }
 
 

@@ -81,25 +81,25 @@ def running(cluster: Cluster, namespace: str, least: int = 1) -> bool:
     return len(pods) >= least and all(pod["status"].get("phase") == "Running" for pod in pods)
 
 
+def ready(cluster: Cluster, source: str) -> bool:
+    """Whether OLM is connected to this catalog."""
+    found = cluster.get("catalogsource", source, "-n", olm.MARKETPLACE)
+    return bool((found.get("status", {}).get("connectionState") or {}).get("lastObservedState") == "READY")
+
+
+def offered(cluster: Cluster, source: str) -> list[str]:
+    """The packages of a catalog as the cluster's API lists them."""
+    found = cluster.get("packagemanifest", "-n", olm.MARKETPLACE, "-l", f"catalog={source}")["items"]
+    return [one["metadata"]["name"] for one in found]
+
+
 def install(cluster: Cluster, resources: Path) -> None:
     """From the CatalogSource that mirroring wrote to an operator that runs."""
     cluster.kubectl("apply", "-f", str(resources / f"{SOURCE}.yaml"))
     eventually_sync(lambda: running(cluster, olm.NAMESPACE, 3), "OLM runs, the server of packages too", 1500)
 
-    def ready() -> bool:
-        found = cluster.get("catalogsource", SOURCE, "-n", olm.MARKETPLACE)
-        return bool((found.get("status", {}).get("connectionState") or {}).get("lastObservedState") == "READY")
-
-    eventually_sync(ready, "the catalog answers", 1200)
-
-    def offered() -> bool:
-        try:
-            found = cluster.get("packagemanifest", "-n", olm.MARKETPLACE)["items"]
-        except AssertionError:
-            return False
-        return [one["metadata"]["name"] for one in found] == [operators.PACKAGE]
-
-    eventually_sync(offered, "package manifests by the API of the cluster", 1200)
+    eventually_sync(lambda: ready(cluster, SOURCE), "the catalog answers", 1200)
+    eventually_sync(lambda: offered(cluster, SOURCE) == [operators.PACKAGE], "packages by the API of the cluster", 1200)
     spec = {"name": operators.PACKAGE, "channel": "stable", "source": SOURCE, "sourceNamespace": olm.MARKETPLACE}
     subscription = {
         "apiVersion": f"{olm.GROUP}/v1alpha1",

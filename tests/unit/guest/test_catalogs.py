@@ -94,6 +94,13 @@ def test_only_catalogs_that_are_named_by_a_tag_are_looked_for_anew() -> None:
     assert redhat["spec"]["priority"] > certified["spec"]["priority"]
 
 
+def test_a_catalog_beside_the_control_plane_is_named_by_its_address() -> None:
+    (_, redhat) = catalogs.catalogs(BOTH, None)
+    spec = olm.catalog_source(replace(redhat, address="10.0.0.7:50051"))["spec"]
+    assert spec["address"] == "10.0.0.7:50051"
+    assert "image" not in spec and "updateStrategy" not in spec, "nobody in the guest looks for images"
+
+
 def test_pods_have_no_more_than_they_need() -> None:
     for one in olm.objects(guest(GuestCatalogs((), "olm", "opm", (), used=True))):
         if one["kind"] == "Deployment":

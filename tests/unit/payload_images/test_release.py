@@ -70,11 +70,11 @@ def test_storage_is_an_addition_to_the_release_that_stays_as_it_is(minor: str) -
     assert more.version == f"{plain.version}-storage"
 
 
-def test_what_a_full_release_has_are_both_additions() -> None:
+def test_what_a_full_release_has_are_all_additions() -> None:
     registry = default_registry()
-    both = {*registry.get("release-1.36-storage").deps, *registry.get("release-1.36-olm").deps}
-    assert set(registry.get("release-1.36-full").deps) == both
-    assert {"image-operator-lifecycle-manager", "image-operator-registry", "olm-definitions"} <= both
+    every = {part for kind in ("storage", "olm", "ingress") for part in registry.get(f"release-1.36-{kind}").deps}
+    assert set(registry.get("release-1.36-full").deps) == every
+    assert {"image-operator-lifecycle-manager", "image-operator-registry", "olm-definitions"} <= every
 
 
 def test_the_images_of_catalogs_have_the_versions_that_are_compiled() -> None:

@@ -16,6 +16,7 @@ from hcp.mirror.config import ImageSet, parse
 from hcp.mirror.graphs import Graphs
 from hcp.mirror.sources import Sources
 from hcp.mirror.workspace import Workspace
+from hcp.mirror.yaml_text import load, load_all
 from hcp.oci import Mirror, Reference, RegistryClient, Trust, host_certificates, logins
 from hcp.oci.mirrors import from_objects
 from hcp.oci.push import Pusher
@@ -31,7 +32,7 @@ def image_set(call: Call, *, delete: bool = False) -> tuple[ImageSet, Any]:
         raise UsageError("no image set configuration is given", hint="name its file with --config")
     data = read("config", call.text("config"))
     try:
-        document = yaml.safe_load(data)
+        document = load(data)
     except yaml.YAMLError as error:
         raise refuse("config", call.text("config"), str(error).replace("\n", " "), "YAML") from None
     return parse(document, delete=delete), document
@@ -81,10 +82,8 @@ def client(call: Call, ref: Reference, verified: bool, mirrors: list[Mirror] | N
 
 def known_mirrors(workspace: Workspace) -> list[Mirror]:
     """Where earlier runs of a workspace brought things."""
-    import yaml
-
     files = [workspace.resources / f"{name}-oc-mirror.yaml" for name in ("idms", "itms")]
-    return from_objects(one for file in files if file.is_file() for one in yaml.safe_load_all(file.read_bytes()) if one)
+    return from_objects(one for file in files if file.is_file() for one in load_all(file.read_bytes()) if one)
 
 
 def graphs(call: Call, found: Sources) -> Graphs:

@@ -50,7 +50,8 @@ async def _generate(call: Call) -> int:
     from hcp.cli.mirror.ways import made_plan, problems
     from hcp.mirror import deletion
     from hcp.mirror.run import shortened
-    from hcp.mirror.workspace import Workspace, disk_errors, dump_yaml, folder
+    from hcp.mirror.workspace import Workspace, disk_errors, folder
+    from hcp.mirror.yaml_text import dump
     from hcp.publish.target import Target
 
     access.checked(call)
@@ -64,8 +65,8 @@ async def _generate(call: Call) -> int:
             )
         ending = f"-{call.text('delete-id')}" if call.text("delete-id") else ""
         path = workspace.delete / f"delete-images{ending}.yaml"
-        workspace.write(path, dump_yaml([deletion.listed(plan, target)]))
-        workspace.write(workspace.delete / f"delete-imageset-config{ending}.yaml", dump_yaml([config]))
+        workspace.write(path, dump([deletion.listed(plan, target)]))
+        workspace.write(workspace.delete / f"delete-imageset-config{ending}.yaml", dump([config]))
     note(f"{len(plan.items)} images would be deleted from {target}; nothing is yet. Look at the list, then run:")
     print(f"{call.prog} mirror delete --delete-yaml-file {path} {call.arg('TARGET')}")
     return problems(plan, workspace)
@@ -78,6 +79,7 @@ async def _delete(call: Call) -> int:
     from hcp.cli.engine.terminal import note, warn
     from hcp.cli.mirror import access
     from hcp.mirror import deletion
+    from hcp.mirror.yaml_text import load
     from hcp.publish.target import Target
 
     access.checked(call)
@@ -85,7 +87,7 @@ async def _delete(call: Call) -> int:
     name = call.text("delete-yaml-file")
     try:
         with open(name, "rb") as file:  # noqa: PTH123, ASYNC230 - one small file before anything begins
-            doomed = deletion.parse(yaml.safe_load(file), target)
+            doomed = deletion.parse(load(file), target)
     except (OSError, yaml.YAMLError) as error:
         raise refuse("delete-yaml-file", name, str(error).replace("\n", " "), "a list that --generate wrote") from None
     async with access.pusher(call, target, lambda _: None) as pusher, access.reader(call, target) as client:

@@ -28,13 +28,13 @@ async def run(scope: Scope) -> Learned:
     unused = [f"annotation {names.ANNOTATION_IMAGE_OVERRIDES}: {problem}" for problem in wrong]
     if not release.has(*storage_plan.NEEDED):
         unused += ignored_fields.storage_not_in_release(scope.spec)
-    asked = scope.params.annotations
+    asked, partly = scope.params.annotations, list(scope.seen.partly_acted)
     if release.has(*guest_catalogs.NEEDED):
         unused += guest_catalogs.problems(asked)
         unused += guest_catalogs.unknown_sources(at(scope.spec, "configuration.operatorhub"))
+        partly += catalogs.acted_on_in_part(scope)
     else:
         unused += ignored_fields.catalogs_not_in_release(scope.spec, asked)
-    partly = [*scope.seen.partly_acted, *catalogs.acted_on_in_part(scope.spec, asked)]
     if not release.has(ingress.IMAGE):
         partly += ignored_fields.ingress_not_in_release(scope.spec)
     seen = {"release": state, "unacted": [*scope.seen.unacted, *unused], "partly_acted": partly}

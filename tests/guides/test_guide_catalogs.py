@@ -1,4 +1,4 @@
-"""An operator out of a mirrored catalog on a management cluster with OLM that reaches nothing but the mirror."""
+"""The guide's steps with catalogs, on a management cluster with OLM that reaches nothing but the mirror."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.support.e2e.catalogs import install, mirrored, mirrors, told
+from tests.support import operators
+from tests.support.e2e.catalogs import SOURCE, install, mirrored, mirrors, ready, told
 from tests.support.e2e.elsewhere import cut_off, registry_elsewhere
 from tests.support.e2e.local_tools import Cluster, hcp
+from tests.support.eventually import eventually_sync
+from tests.support.guides.shell import Shell
 from tests.support.registry import Registry
 
 from hcp.local.state.layout import Layout
@@ -51,14 +54,19 @@ def follow(resources: Path, registry: Registry, folder: Path) -> None:
         )
 
 
-async def test_a_subscription_to_what_was_mirrored_ends_in_success(
-    site: tuple[Cluster, Registry], tmp_path: Path
-) -> None:
+async def test_catalog_sources_are_applied_and_packages_listed(site: tuple[Cluster, Registry], tmp_path: Path) -> None:
     cluster, registry = site
     resources = await mirrored(registry, tmp_path)
     follow(resources, registry, tmp_path)
     cut_off(NAME)
+    shell = Shell(tmp_path, cluster.kubectl_binary, cluster.kubeconfig)
+    (results,) = (tmp_path / "oc-mirror-workspace").iterdir()
     try:
+        shell.run(f"oc apply -f oc-mirror-workspace/{results.name}/catalogSource-cs-hello-index.yaml")
+        eventually_sync(lambda: ready(cluster, SOURCE), "the catalog answers", 1500)
+        line = f"oc get packagemanifest -n openshift-marketplace | grep {operators.PACKAGE}"
+        eventually_sync(lambda: shell.run(line), "its package", 1200)
+        # The other folder has the same source, and an operator can be installed from it.
         install(cluster, resources)
     except AssertionError as error:
         raise AssertionError(f"{error}\n{told(cluster)}") from error
