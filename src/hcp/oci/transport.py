@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import ssl
 from collections.abc import AsyncIterator, Callable, Mapping
 from typing import Any
@@ -27,6 +28,7 @@ KEEPING = (307, 308)
 # Registries read a blob again before they answer that it is whole.
 UPLOAD_LIMITS = aiohttp.ClientTimeout(total=None, sock_connect=15, sock_read=300)
 READING = ("GET", "HEAD")
+PROXIES = ("http_proxy", "https_proxy")
 # What is sent, made anew for every attempt.
 Body = Callable[[], Any]
 
@@ -47,7 +49,8 @@ class RegistryTransport:
         self._auths = auths
         self._trust = trust
         self._address_policy = address_policy
-        self._trust_env = trust_env and not address_policy.guarded
+        # Looking for a proxy costs two threads' work per request: only where there is one.
+        self._trust_env = trust_env and not address_policy.guarded and _proxied(os.environ)
         self._socket = socket
         self._tokens: dict[tuple[str, str], Token] = {}
         # Registries that ask for the password itself: it goes with the first request to each of their repositories.
@@ -270,6 +273,10 @@ class RegistryTransport:
         raise errors.refused(
             str(ref), ref.host, f"it wants logins to be sent to {text[:200]!r}, which its certificate does not cover"
         )
+
+
+def _proxied(environment: Mapping[str, str]) -> bool:
+    return any(name.lower() in PROXIES and value for name, value in environment.items())
 
 
 def place_of(url: URL) -> str:
