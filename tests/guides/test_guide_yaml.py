@@ -22,6 +22,8 @@ from tests.support.definitions import open_crd, real
 from tests.support.eventually import eventually
 from tests.support.guides import documents
 from tests.support.guides.shell import Shell
+from tests.support.image_sets import Published, Site
+from tests.support.mirroring import published, site, source, storage, target
 from tests.support.node_pools import caches, condition, running_operator
 from tests.support.registry import Registry
 from tests.support.registry import start as start_registry
@@ -38,6 +40,8 @@ from hcp.oci.trust import Trust
 from hcp.preflight.infra import rights
 from hcp.preflight.infra_rights import EVERY
 from hcp.runtime.context import Informers
+
+__all__ = ["published", "site", "source", "storage", "target"]
 
 Object = dict[str, Any]
 INGRESS_CONTROLLERS = Resource("operator.openshift.io", "v1", "ingresscontrollers", "IngressController")
@@ -314,6 +318,41 @@ async def test_the_release_is_read_through_mirrors(
     finally:
         await releases.close()
         await informers.stop()
+
+
+async def test_what_mirroring_wrote_leads_to_the_mirror(
+    openshift: Client, shell: Shell, home: str, site: Site, target: Registry, published: Published
+) -> None:
+    """Its files are applied as they are; then the release is found under its old name by who knows the mirror alone."""
+    release = published.releases["1.36.2"]
+    site.configure({"platform": {"release": release}})
+    words = ("-c", "isc.yaml", "--workspace", "file://w", f"docker://{target.host}")
+    await asyncio.to_thread(site.ok, *words)
+    (results,) = (site.folder / "oc-mirror-workspace").iterdir()
+    files = (
+        site.folder / "w/working-dir/cluster-resources/idms-oc-mirror.yaml",
+        results / "imageContentSourcePolicy.yaml",
+    )
+    host, _, port = target.host.partition(":")
+    authority = {f"{host}..{port}": target.ca_pem.decode()}
+    shell.run("oc apply -f -", stdin=documents.registry_authorities("openshift-config", "registry-config", authority))
+    shell.run(PATCH_IMAGE + """'{"spec": {"additionalTrustedCA": {"name": "registry-config"}}}'""")
+    login = base64.b64encode(json.dumps(target.auths).encode()).decode()
+    await openshift.patch(r.SECRETS, "demo-pull-secret", home, {"data": {".dockerconfigjson": login}})
+    cluster = await openshift.get(r.HOSTEDCLUSTERS, "demo", home)
+    for file in files:
+        shell.run(f"oc apply -f {file}")
+        informers = Informers(openshift)
+        releases = Releases(Cache(openshift, informers), Registries(list))
+        try:
+            await informers.start()
+            found, state = await releases.read(cluster, image=release)
+            assert found is not None, state.problem
+            assert found.version == "1.36.2"
+        finally:
+            await releases.close()
+            await informers.stop()
+            shell.run(f"oc delete -f {file}")
 
 
 CATALOGS = ("certified-operators", "community-operators", "redhat-marketplace", "redhat-operators")
