@@ -15,6 +15,9 @@ LINK_KUBECTL := $(BIN)/python -c 'from hcp import payload; p = payload.find("kub
 
 # Where the definitions of other projects' kinds come from.
 DEFINITIONS := cluster-api cluster-api-kubevirt kubevirt-definitions cdi-definitions openshift-definitions
+# Files of tests that wait for servers more than they compute run a few at a time; JOBS=0 runs one after the other.
+JOBS ?= 3
+SIDE_BY_SIDE = -n $(JOBS) --dist loadfile
 # Tests that follow HyperShift's guides lie together, whatever they need to run.
 GUIDES = $(foreach name,$(1),tests/guides/test_guide_$(name).py)
 
@@ -57,13 +60,13 @@ test-integration: install  ## Tests on a real etcd and kube-apiserver, built fir
 	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy containerd image-pause test-shells node-tools $(DEFINITIONS) \
 		>/dev/null
 	@$(LINK_KUBECTL)
-	$(BIN)/pytest -q tests/integration $(call GUIDES,yaml isolation mirror)
+	$(BIN)/pytest -q $(SIDE_BY_SIDE) tests/integration $(call GUIDES,yaml isolation mirror)
 
 # One file per way up; those that need virtual machines are below tests/e2e/security.
 test-security: install  ## Attacks that need no virtual machine
 	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy $(DEFINITIONS) >/dev/null
 	@$(LINK_KUBECTL)
-	$(BIN)/pytest -q tests/security
+	$(BIN)/pytest -q $(SIDE_BY_SIDE) tests/security
 
 test-smoke: install  ## The whole way once, with real virtual machines; needs root
 	$(BIN)/pytest -q -x tests/e2e/test_smoke.py

@@ -31,6 +31,10 @@ def binaries(links: Path) -> Path:
     return links
 
 
+# How often a kube-apiserver may end before it has answered.
+STARTS = 3
+
+
 def free_port() -> int:
     with socket.socket() as sock:
         sock.bind(("127.0.0.1", 0))
@@ -80,6 +84,17 @@ class ApiServer:
         )
 
     def start_api(self, *extra: str) -> None:
+        """One that ended by itself is started again, as a kubelet would: it does when etcd does not answer in time."""
+        for left in reversed(range(STARTS)):
+            self._begin_api(*extra)
+            try:
+                self.wait_ready()
+                break
+            except RuntimeError:
+                if left == 0 or self._api is None or self._api.poll() is None:
+                    raise
+
+    def _begin_api(self, *extra: str) -> None:
         d = self.directory
         self._api = self._run(
             "kube-apiserver",
@@ -102,7 +117,6 @@ class ApiServer:
             "--shutdown-delay-duration=0s",
             *extra,
         )
-        self.wait_ready()
 
     def stop_api(self, *, kill: bool = False) -> None:
         _end(self._api, kill)

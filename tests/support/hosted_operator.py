@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import uuid
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -11,6 +12,7 @@ from typing import Any, ClassVar
 import pytest
 from tests.support import management as s
 from tests.support.api_server import ApiServer
+from tests.support.passes import a_pass
 
 from hcp.kube import Client, ClusterConfig, load_config
 from hcp.kube import resources as k
@@ -53,6 +55,15 @@ async def says(client: Client, name: str, kind: str, status: str) -> bool:
 
 async def mentions(client: Client, name: str, kind: str, words: str) -> bool:
     return words in str((await s.condition(client, name, kind)).get("message"))
+
+
+async def rests(client: Client, name: str) -> bool:
+    """Whether a pass over this cluster wrote nothing. One that always writes never rests."""
+    before = len(Running.latest.writes)
+    async with a_pass("hostedcluster"):
+        mark = {"metadata": {"annotations": {"example.com/look": uuid.uuid4().hex}}}
+        await client.patch(k.HOSTEDCLUSTERS, name, "clusters", mark)
+    return Running.latest.writes[before:] == []
 
 
 async def gone(client: Client, name: str) -> bool:
