@@ -51,9 +51,9 @@ def done(word, path):
         return next((kind for kind, is_so in kinds.items() if is_so(path)), "not_found")
     return path
 async def serve(reader, writer):
-    word, path = (await reader.readline()).decode().strip().split(" ", 1)
+    word, _, path = (await reader.readline()).decode().strip().partition(" ")
     try:
-        answer = done(word, path)
+        answer = done(word, path) if path else ""
     except OSError as error:
         answer = f"failed: {error}"
     writer.write(f"{answer}\\n".encode())

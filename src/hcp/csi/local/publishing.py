@@ -69,8 +69,8 @@ def publish_device(pool: Pool, volume: Volume, target: Path) -> None:
 def _device(pool: Pool, volume: Volume) -> Path:
     """The one device of a block volume: everybody on the node shares it.
 
-    Machines open it past the page cache of the device, so the file's is the only one. Without it each write would wait
-    until btrfs has written checksums, where a machine's own disk, a file on the same btrfs, waits for flushes only.
+    Machines open it past the device's page cache, so that of the file is the only one. Past that too, each write would
+    wait for the disk. What was flushed is on the disk either way.
     """
     disk = pool.disk(volume)
     found = loop.of_file(disk)
