@@ -21,7 +21,7 @@ SIDE_BY_SIDE = -n $(JOBS) --dist loadfile
 # Tests that follow HyperShift's guides lie together, whatever they need to run.
 GUIDES = $(foreach name,$(1),tests/guides/test_guide_$(name).py)
 
-.PHONY: help install demo test test-unit test-integration test-odd test-security test-smoke test-e2e test-storage test-catalogs \
+.PHONY: help install demo test test-unit test-integration test-odd test-security test-smoke test-e2e test-storage test-catalogs test-login \
 	test-fresh conformance fidelity lint format docs wheel clean clean-all
 
 help:  ## This list
@@ -84,6 +84,11 @@ test-storage: install  ## The Kubernetes project's tests of storage drivers agai
 test-catalogs: install  ## operator-lifecycle-manager and opm themselves on a real API server, with mirrored catalogs
 	$(BIN)/hcp payload build olm olm-definitions etcd kubernetes-1.36 registry >/dev/null
 	$(BIN)/pytest -q tests/catalogs
+
+# dex is compiled first, which takes some minutes.
+test-login: install  ## The OAuth server of hosted clusters itself, with a real API server that believes it
+	$(BIN)/hcp payload build dex etcd kubernetes-1.36 registry $(DEFINITIONS) >/dev/null
+	$(BIN)/pytest -q tests/login
 
 test-fresh: install  ## The README's commands in a minimal Debian (COLD=1: empty cache; STEPS="install unit"); needs root
 	$(BIN)/python -m tests.fresh.run

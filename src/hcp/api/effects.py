@@ -56,7 +56,12 @@ HOSTEDCLUSTER: dict[str, Effect] = {
     "sshKey": MACHINES,
     "serviceAccountSigningKey": Effect((API, MANAGER)),
     "configuration.apiServer.audit": Effect((API,)),
+    "configuration.authentication": Effect(
+        (API,),
+        note="only when an issuer comes first or goes, in a release without login; else its file is read again",
+    ),
     "configuration.network.serviceNodePortRange": Effect((API,)),
+    "configuration.oauth": Effect(note="the OAuth server starts anew; users of HTPasswd come and go without it"),
     "configuration.operatorhub": Effect(note="default catalogs come and go inside the guest"),
     "configuration.proxy.httpProxy": MACHINES,
     "configuration.proxy.httpsProxy": MACHINES,

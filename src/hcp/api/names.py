@@ -155,6 +155,9 @@ LABEL_IGNITION_SERVER = f"{GROUP}/ignition-server"
 LABEL_NODEPOOL_SECRET = f"{GROUP}/nodepool-secret"
 LABEL_NODEPOOL_UID = f"{GROUP}/nodepool-uid"
 
+# On the Secret with the password of `kubeadmin`: whether the guest has its own, and whether that was deleted there.
+MARK_KUBEADMIN = f"{GROUP}/kubeadmin"
+
 # On volumes and snapshots that the storage driver of a hosted cluster made in the infra cluster: what they are, how
 # many bytes the guest sees, what they were made from, and the machines that were given them.
 LABEL_CSI_ROLE = f"{GROUP}/csi"
@@ -177,6 +180,10 @@ PRIVILEGES = ("pod-security", "priority-classes", "images", "resource-requests",
 
 # Services in a hosted namespace, and the one bootstrap server of a management cluster
 API_SERVICE = "kube-apiserver"
+# The OAuth server of a hosted cluster, under the names that OpenShift has for it.
+OAUTH_SERVER = "oauth-openshift"
+OAUTH_ROUTE = "oauth"
+OAUTH_CLIENT = "openshift-cli-client"
 KONNECTIVITY_SERVICE = "konnectivity-server"
 IGNITION_SERVER = "ignition-server"
 # Where Routes are reached.
@@ -197,6 +204,8 @@ PULL_SECRET_KEY = ".dockerconfigjson"
 SSH_KEY_KEY = "id_rsa.pub"
 ETCD_KEY_KEY = "key"
 KUBECONFIG_KEY = "kubeconfig"
+KUBEADMIN_PASSWORD = "kubeadmin-password"
+KUBEADMIN_KEY = "password"
 CA_BUNDLE_KEY = "ca-bundle.crt"
 
 PRIORITY_CONTROL_PLANE = "hypershift-control-plane"

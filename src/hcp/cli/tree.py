@@ -16,6 +16,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Write what a machine of your own needs to join a hosted cluster",
     ),
     "create kubeconfig": ("create.kubeconfig", "Print the kubeconfig of one or all hosted clusters"),
+    "login": ("login.command", "Log in to a hosted cluster and write a kubeconfig"),
+    "login token": ("login.token", "Print a token of a login, renewed if need be"),
     "destroy cluster kubevirt": ("destroy.cluster.kubevirt", "Delete a hosted cluster and all that belongs to it"),
     "destroy cluster none": ("destroy.cluster.none", "Delete a hosted cluster whose machines are your own"),
     "destroy nodepool": ("destroy.nodepool", "Delete a node pool"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hcp.api import defaults, names
 from hcp.controlplane import apiserver_config as files
-from hcp.controlplane import audit, konnectivity, tuning
+from hcp.controlplane import audit, authentication, konnectivity, tuning
 from hcp.controlplane.meta import MANAGER, component_labels, obj
 from hcp.controlplane.params import Manifest, Params
 from hcp.controlplane.pod import (
@@ -56,6 +56,10 @@ NOT_HASHED = frozenset({"client-ca"})
 
 def _secrets(p: Params) -> dict[str, str]:
     return SECRETS | ({audit.WEBHOOK: "audit-webhook"} if p.audit_webhook else {})
+
+
+def _config_maps(p: Params) -> dict[str, str]:
+    return CONFIG_MAPS | ({authentication.CONFIG: "authentication"} if p.authentication_file else {})
 
 
 def mounted(p: Params) -> tuple[tuple[str, str], ...]:
@@ -133,6 +137,8 @@ def arguments(p: Params, root: str = ROOT, audit_dir: str = AUDIT_DIR) -> list[s
         "tls-private-key-file": f"{root}/server/tls.key",
         "v": tuning.value(notes, names.ANNOTATION_KAS_VERBOSITY, "1"),
     }
+    if p.authentication_file:
+        args["authentication-config"] = f"{root}/authentication/{authentication.FILE}"
     if p.audit_webhook:
         args |= {
             "audit-webhook-config-file": f"{root}/audit-webhook/{audit.WEBHOOK_KEY}",
@@ -160,7 +166,7 @@ def _audit_logs(p: Params) -> Manifest:
 
 def deployment(p: Params, config_hash: str) -> Manifest:
     size = ("200m", "512Mi") if p.highly_available else ("14m", "224Mi")
-    mounts = {name: f"{ROOT}/{directory}" for name, directory in {**_secrets(p), **CONFIG_MAPS}.items()}
+    mounts = {name: f"{ROOT}/{directory}" for name, directory in {**_secrets(p), **_config_maps(p)}.items()}
     main = container(
         COMPONENT,
         p.image(COMPONENT),
@@ -181,7 +187,7 @@ def deployment(p: Params, config_hash: str) -> Manifest:
     containers = [main]
     volumes = [
         *(secret_volume(name, name) for name in _secrets(p)),
-        *(config_volume(name, name) for name in CONFIG_MAPS),
+        *(config_volume(name, name) for name in _config_maps(p)),
         _audit_logs(p),
         empty_dir("konnectivity-uds", memory=True),
         empty_dir("tmp", memory=True, limit="16Mi"),

@@ -16,6 +16,8 @@ from hcp.api.addresses import is_address
 from hcp.errors import HcpError
 
 AGENT_PORT = 8091
+# In the release; without it nobody logs in by a password.
+LOGIN_IMAGE = "dex"
 Manifest = dict[str, Any]
 
 
@@ -98,6 +100,8 @@ class Params:
     management_api: tuple[tuple[str, int], ...] = ()
     # Whether a node pool asks for as many nodes as the load needs.
     autoscaled: bool = False
+    # Whether users come with tokens of an issuer of their own.
+    own_issuer: bool = False
 
     @property
     def replicas(self) -> int:
@@ -108,6 +112,11 @@ class Params:
     def controllers(self) -> int:
         """Of everything else."""
         return 2 if self.highly_available else 1
+
+    @property
+    def authentication_file(self) -> bool:
+        """Whether a file tells the API server whose tokens to believe; it is read again when it changes."""
+        return self.own_issuer or LOGIN_IMAGE in self.images
 
     @property
     def key(self) -> str:

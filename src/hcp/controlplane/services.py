@@ -26,17 +26,26 @@ def api_service(p: Params) -> Manifest:
     """In front of kube-apiserver, published by the strategy of service APIServer."""
     publishing = p.published("APIServer")
     port: Manifest = {"name": "client", "port": p.api_port, "protocol": "TCP", "targetPort": "client"}
-    return _service(p, names.API_SERVICE, publishing, port, p.allowed_cidrs)
+    return published_service(p, names.API_SERVICE, publishing, port, allowed=p.allowed_cidrs)
 
 
 def konnectivity_service(p: Params) -> Manifest:
     """Where the agents of the nodes call; the server is a container of the kube-apiserver pod."""
     port: Manifest = {"name": "agent", "port": AGENT_PORT, "protocol": "TCP", "targetPort": "agent"}
-    return _service(p, names.KONNECTIVITY_SERVICE, p.published("Konnectivity"), port, ())
+    return published_service(p, names.KONNECTIVITY_SERVICE, p.published("Konnectivity"), port)
 
 
-def _service(p: Params, name: str, publishing: Publishing, port: Manifest, allowed: tuple[str, ...]) -> Manifest:
-    labels = component_labels(p, "kube-apiserver")
+def published_service(
+    p: Params,
+    name: str,
+    publishing: Publishing,
+    port: Manifest,
+    *,
+    allowed: tuple[str, ...] = (),
+    component: str = "kube-apiserver",
+) -> Manifest:
+    """A Service in front of a component, as its strategy says."""
+    labels = component_labels(p, component)
     annotations: dict[str, str] = {}
     spec: Manifest = {"selector": labels, "ports": [port], "type": "ClusterIP"}
     if publishing.type == "LoadBalancer":
@@ -56,25 +65,28 @@ def _service(p: Params, name: str, publishing: Publishing, port: Manifest, allow
 
 def routes(p: Params) -> list[Manifest]:
     """One Route per service published so; the host is ours, or left to the router where we know no domain."""
-    result = []
-    for service, name, port in (
-        ("APIServer", names.API_SERVICE, "client"),
-        ("Konnectivity", names.KONNECTIVITY_SERVICE, "agent"),
-    ):
-        publishing = p.published(service)
-        if publishing.type != "Route":
-            continue
-        spec: Manifest = {
-            "to": {"kind": "Service", "name": name, "weight": 100},
-            "port": {"targetPort": port},
-            "tls": {"termination": "passthrough", "insecureEdgeTerminationPolicy": "None"},
-            "wildcardPolicy": "None",
-        }
-        if publishing.hostname:
-            spec["host"] = publishing.hostname
-        annotations = {EXTERNAL_DNS: publishing.hostname} if publishing.hostname else {}
-        result.append(obj(p, "route.openshift.io/v1", "Route", name, {"spec": spec}, annotations=annotations))
-    return result
+    return [
+        route(p, p.published(service), name, name, port)
+        for service, name, port in (
+            ("APIServer", names.API_SERVICE, "client"),
+            ("Konnectivity", names.KONNECTIVITY_SERVICE, "agent"),
+        )
+        if p.published(service).type == "Route"
+    ]
+
+
+def route(p: Params, publishing: Publishing, name: str, service: str, port: str) -> Manifest:
+    """To a port of a Service, which ends TLS itself."""
+    spec: Manifest = {
+        "to": {"kind": "Service", "name": service, "weight": 100},
+        "port": {"targetPort": port},
+        "tls": {"termination": "passthrough", "insecureEdgeTerminationPolicy": "None"},
+        "wildcardPolicy": "None",
+    }
+    if publishing.hostname:
+        spec["host"] = publishing.hostname
+    annotations = {EXTERNAL_DNS: publishing.hostname} if publishing.hostname else {}
+    return obj(p, "route.openshift.io/v1", "Route", name, {"spec": spec}, annotations=annotations)
 
 
 def endpoint(
@@ -108,6 +120,14 @@ def waiting_for(publishing: Publishing) -> str:
         f"Service {name} of type LoadBalancer has no address yet; if this stays, the management cluster has no "
         "load balancer: install one, or publish by NodePort or Route"
     )
+
+
+def waiting_for_login(p: Params) -> str:
+    """The same of the OAuth server."""
+    name = names.OAUTH_SERVER
+    if p.published("OAuthServer").type == "Route":
+        return f"Route {names.OAUTH_ROUTE} has no host yet"
+    return f"Service {name} has no published address yet"
 
 
 def service_port(p: Params) -> int:

@@ -18,7 +18,7 @@ from hcp.api.names import LABEL_MANAGED_BY, MANAGED_BY, ROUTER_NAMESPACE
 from hcp.api.paths import at
 from hcp.controlplane.meta import digest
 from hcp.errors import HcpError
-from hcp.guest import ingress, look, manifests, node_trust, old_classes, olm, olm_end, storage
+from hcp.guest import ingress, login, look, manifests, node_trust, old_classes, olm, olm_end, storage
 from hcp.guest.applying import AT_ONCE, apply_definitions
 from hcp.guest.objects import SYSTEM, GuestParams, Manifest
 from hcp.guest.rewrite import rewrite_encrypted
@@ -63,6 +63,8 @@ class State:
     catalogs: bool = False
     # What is left of those who read them when there is none; None: not known.
     olm: olm_end.Left | None = None
+    # Whether the guest has the Secret of kubeadmin.
+    kubeadmin: bool = False
 
 
 @dataclass(frozen=True)
@@ -202,6 +204,10 @@ class Keeper:
             await view.nodes.wait_synced()
             if view.nodes.list():
                 await view.follow_parts()
+            if params.login is not None:
+                await view.follow_login()
+                state.kubeadmin = login.has_secret(view)
+                await login.remove_unwanted(client, view, params.login)
             objects = await _made_true(client, view, params, state)
             if params.catalogs is not None:
                 await view.follow_catalogs()
@@ -229,6 +235,7 @@ class Keeper:
             parts=seen.workloads,
             version=params.control_plane.version,
             ingress_port=port,
+            kubeadmin=state.kubeadmin if params.login else None,
             kubelet=seen.kubelet,
             data_plane=tunnel,
             control_plane=look.control_plane(seen),
@@ -238,7 +245,7 @@ class Keeper:
 def _objects(params: GuestParams, state: State) -> list[Manifest]:
     if params.catalogs is not None and state.catalogs:
         params = replace(params, catalogs=replace(params.catalogs, used=True))
-    return manifests.objects(params)
+    return [*manifests.objects(params), *login.objects(params, there=state.kubeadmin)]
 
 
 async def _made_true(client: Client, view: GuestView, params: GuestParams, state: State) -> list[Manifest]:

@@ -33,6 +33,8 @@ class Look:
     kubelet: str
     # Catalogs of operators, by namespace and name.
     catalogs: tuple[str, ...] = ()
+    # Whether kubeadmin has its Secret, and its rights.
+    kubeadmin: tuple[bool, bool] = (False, False)
 
     def has(self, kind: str, name: str) -> bool:
         return any(part[:2] == (kind, name) for part in self.parts)
@@ -52,7 +54,9 @@ def look(view: GuestView, wanted: Iterable[Manifest]) -> Look:
     workloads = tuple(_part(kind, name, by_name.get((kind, name))) for kind, name in sorted(names))
     agent = running[0] if running else ""
     catalogs = sorted(f"{o['metadata'].get('namespace')}/{o['metadata']['name']}" for o in view.catalogs.list())
-    return Look(len(nodes), ready, late, tuple(parts), agent, workloads, _oldest_kubelet(nodes), tuple(catalogs))
+    kubeadmin = (bool(view.kubeadmin.list()), bool(view.administrators.list()))
+    told = (agent, workloads, _oldest_kubelet(nodes), tuple(catalogs), kubeadmin)
+    return Look(len(nodes), ready, late, tuple(parts), *told)
 
 
 def _part(kind: str, name: str, live: Mapping[str, Any] | None) -> Part:

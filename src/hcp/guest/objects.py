@@ -11,6 +11,7 @@ from hcp.controlplane.meta import digest
 from hcp.controlplane.params import Params
 from hcp.guest.catalogs import GuestCatalogs
 from hcp.guest.ingress_plan import GuestIngress
+from hcp.guest.login_plan import GuestLogin
 from hcp.guest.storage import GuestStorage
 
 Manifest = dict[str, Any]
@@ -42,6 +43,8 @@ class GuestParams:
     catalogs: GuestCatalogs | None = None
     # None in a cluster without nodes, or without the capability.
     ingress: GuestIngress | None = None
+    # None in a cluster where nobody logs in.
+    login: GuestLogin | None = None
 
     @property
     def trust_mark(self) -> dict[str, str]:

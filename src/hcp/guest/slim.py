@@ -30,7 +30,7 @@ def node(obj: Object) -> Object:
     )
 
 
-def catalog(obj: Object) -> Object:
+def head(obj: Object) -> Object:
     """That there is one, and whose it is."""
     return reduced(obj, {})
 

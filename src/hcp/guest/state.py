@@ -36,6 +36,8 @@ class GuestState:
     version: str = ""
     # The node port behind which the default ingress ends TLS; 0 while there is none.
     ingress_port: int = 0
+    # Whether the guest has the Secret that stands for the rights of kubeadmin; None: nobody looked.
+    kubeadmin: bool | None = None
     # The oldest kubelet's version.
     kubelet: str = ""
     data_plane: Verdict = NOT_LOOKED_AT

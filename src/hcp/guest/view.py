@@ -14,7 +14,16 @@ from hcp.api.names import LABEL_MANAGED_BY, MANAGED_BY, ROUTER_NAMESPACE
 from hcp.guest import slim
 from hcp.guest.objects import SYSTEM
 from hcp.kube import Client
-from hcp.kube.resources import CATALOGSOURCES, CSRS, DAEMONSETS, DEPLOYMENTS, NODES, PODS
+from hcp.kube.resources import (
+    CATALOGSOURCES,
+    CLUSTERROLEBINDINGS,
+    CSRS,
+    DAEMONSETS,
+    DEPLOYMENTS,
+    NODES,
+    PODS,
+    SECRETS,
+)
 from hcp.runtime import Informer
 
 _OURS = f"{LABEL_MANAGED_BY}={MANAGED_BY}"
@@ -49,7 +58,16 @@ class GuestView:
         self.agents = Informer(client, PODS, SYSTEM, _AGENTS, transform=_phase_only, most=slim.MOST_NODES)
 
         # Followed where the release can read them: the first one starts those who do.
-        self.catalogs = Informer(client, CATALOGSOURCES, transform=slim.catalog, most=slim.MOST_CATALOGS)
+        self.catalogs = Informer(client, CATALOGSOURCES, transform=slim.head, most=slim.MOST_CATALOGS)
+
+        # Followed where people log in: the Secret that stands for the rights of kubeadmin, and these rights.
+        only = "metadata.name=kubeadmin"
+        self.kubeadmin = Informer(client, SECRETS, SYSTEM, fields=only, transform=slim.head)
+        self.administrators = Informer(client, CLUSTERROLEBINDINGS, fields=only, transform=slim.head)
+
+    @property
+    def _login(self) -> tuple[Informer, ...]:
+        return (self.kubeadmin, self.administrators)
 
     @property
     def _parts(self) -> tuple[Informer, ...]:
@@ -67,7 +85,7 @@ class GuestView:
 
     def on_change(self, tell: Callable[[], None]) -> None:
         """Call `tell` whenever anything in it changed."""
-        for informer in (self.nodes, self.catalogs, *self._parts):
+        for informer in (self.nodes, self.catalogs, *self._login, *self._parts):
             informer.add_listener(lambda _old, _new: tell())
 
     async def start(self) -> None:
@@ -88,7 +106,11 @@ class GuestView:
         await self.catalogs.start()
         await self.catalogs.wait_synced()
 
+    async def follow_login(self) -> None:
+        """Who administers by a password, from now on. Safe to call again."""
+        await asyncio.gather(*(informer.start() for informer in self._login))
+        await asyncio.gather(*(informer.wait_synced() for informer in self._login))
+
     async def stop(self) -> None:
-        await asyncio.gather(
-            *(informer.stop() for informer in (self.nodes, self.requests, self.catalogs, *self._parts))
-        )
+        followed = (self.nodes, self.requests, self.catalogs, *self._login, *self._parts)
+        await asyncio.gather(*(informer.stop() for informer in followed))

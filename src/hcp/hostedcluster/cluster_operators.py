@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from hcp.api import conditions as c
@@ -13,7 +14,7 @@ from hcp.guest import coredns, flannel, ingress, konnectivity, kube_proxy, stora
 from hcp.guest.objects import SYSTEM
 from hcp.guest.platform.operators import Operator
 from hcp.guest.state import GuestState, Part
-from hcp.hostedcluster import storage_status
+from hcp.hostedcluster import login_status, storage_status
 from hcp.hostedcluster.observed import Observed
 from hcp.hostedcluster.version import completed_version
 from hcp.runtime import workloads
@@ -37,6 +38,8 @@ def found(cluster: Mapping[str, Any], seen: Observed) -> tuple[Operator, ...]:
     made = [*_control_plane(seen, reached), *_inside(seen, reached)]
     if (volumes := _storage(seen, reached)) is not None:
         made.append(volumes)
+    if (logins := login_status.operator(seen, reached)) is not None:
+        made.append(logins)
     return tuple(sorted(made, key=lambda operator: operator.name))
 
 
@@ -84,8 +87,17 @@ def _inside(seen: Observed, reached: str) -> list[Operator]:
     for name, members in INSIDE.items():
         parts = [part for part in guest.parts if part.name in members]
         if parts:
-            made.append(_of_parts(name, parts, guest, seen.release.version, reached))
+            operator = _of_parts(name, parts, guest, seen.release.version, reached)
+            made.append(_from_outside(operator, seen) if name == "ingress" else operator)
     return made
+
+
+def _from_outside(operator: Operator, seen: Observed) -> Operator:
+    """A router that nobody reaches works, but not as it should."""
+    if not seen.ingress.problem or operator.degraded[0] is True:
+        return operator
+    text = f"{seen.ingress.problem}: {seen.ingress.todo}"
+    return replace(operator, degraded=(True, c.CANARY_FAILS, text))
 
 
 def _of_parts(name: str, parts: list[Part], guest: GuestState, version: str, reached: str) -> Operator:

@@ -10,6 +10,7 @@ from hcp.api.paths import at
 from hcp.guest.keeper import Keeper
 from hcp.guest.platform.keeper import Platform
 from hcp.hostedcluster.cache import LABELLED, Cache
+from hcp.hostedcluster.canary import Canary
 from hcp.hostedcluster.catalog_digests import CatalogDigests
 from hcp.hostedcluster.etcd_maintenance import EtcdMaintenance
 from hcp.hostedcluster.foreign_namespaces import ForeignNamespaces
@@ -21,6 +22,7 @@ from hcp.hostedcluster.start_queue import StartQueue
 from hcp.hostedcluster.updates import UpdateReader
 from hcp.kube import resources as k
 from hcp.kubevirt.networks import ManagementNetworks
+from hcp.oci.address_policy import AddressPolicy
 from hcp.release import Release
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.controller import Controller, namespace_of
@@ -60,8 +62,10 @@ class HostedClusters:
         start_queue = StartQueue(self._changed)
         self._updates = UpdateReader(self._releases, self._changed)
         self._catalogs = CatalogDigests(self._releases, self._changed)
+        outside = AddressPolicy(guarded=True, inside=lambda: networks.now().hidden)
+        self._canary = Canary(outside, self._changed)
         shared = (self.cache, self._releases, guests, care, start_queue, self._foreign_namespaces)
-        tools = Tools(ctx, *shared, self._updates, self._catalogs, platform)
+        tools = Tools(ctx, *shared, self._updates, self._catalogs, platform, self._canary)
         self._controller = Controller(
             "hostedcluster",
             Reconciler(HostedClusterKind(tools)),
@@ -87,7 +91,7 @@ class HostedClusters:
         for resource in (k.ROUTES, k.SERVICES, k.DEPLOYMENTS):
             informer = self.ctx.informers.get(resource, ns=self.ctx.namespace)
             informer.add_listener(self._ignition_changed)
-        asking = [self._updates.close, self._catalogs.close]
+        asking = [self._updates.close, self._catalogs.close, self._canary.close]
         self.ctx.closers += [self._releases.close, self._foreign_namespaces.close, *asking]
         return self._controller
 

@@ -25,7 +25,10 @@ UNACTED: tuple[tuple[str, Any], ...] = (
     ("configuration.apiServer.encryption", None),
     ("configuration.apiServer.servingCerts", None),
     ("configuration.apiServer.tlsSecurityProfile", None),
-    ("configuration.authentication", None),
+    ("configuration.authentication.oauthMetadata", None),
+    ("configuration.authentication.serviceAccountIssuer", ""),
+    ("configuration.authentication.webhookTokenAuthenticator", None),
+    ("configuration.authentication.webhookTokenAuthenticators", None),
     ("configuration.featureGate", None),
     ("configuration.image", None),
     ("configuration.ingress", None),
@@ -34,7 +37,7 @@ UNACTED: tuple[tuple[str, Any], ...] = (
     ("configuration.network.networkDiagnostics", None),
     ("configuration.network.networkType", ""),
     ("configuration.network.serviceNetwork", None),
-    ("configuration.oauth", None),
+    ("configuration.oauth.templates", None),
     ("configuration.proxy.readinessEndpoints", None),
     ("configuration.proxy.trustedCA", None),
     ("configuration.scheduler", None),
@@ -64,6 +67,18 @@ STORAGE: tuple[tuple[str, Any], ...] = (
 def storage_not_in_release(spec: Mapping[str, Any]) -> list[str]:
     """Fields that need parts which this release does not have."""
     return _asked(spec, STORAGE)
+
+
+# The same of logging in.
+LOGIN: tuple[tuple[str, Any], ...] = (
+    ("configuration.oauth.identityProviders", None),
+    ("configuration.oauth.tokenConfig", None),
+)
+
+
+def login_not_in_release(spec: Mapping[str, Any]) -> list[str]:
+    """What is asked for of an OAuth server, where the release has none."""
+    return _asked(spec, LOGIN)
 
 
 # The same of catalogs of operators.

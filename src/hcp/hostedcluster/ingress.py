@@ -10,6 +10,7 @@ from hcp.api.paths import at
 from hcp.controlplane.certs import LeafSecret
 from hcp.controlplane.meta import obj, secret_data
 from hcp.controlplane.params import Manifest, Params
+from hcp.controlplane.services import EXTERNAL_DNS
 from hcp.guest.ingress_plan import GuestIngress
 from hcp.guest.platform.settings import apps_domain
 from hcp.hostedcluster.scope import Scope
@@ -21,6 +22,8 @@ from hcp.pki import Leaf
 IMAGE = "router"
 LEAF = "ingress-crt"
 CAPABILITY = "Ingress"
+# What `hcp create cluster none` writes where no domain is given.
+NOBODYS = "example.com"
 
 
 def wanted(spec: Mapping[str, Any]) -> bool:
@@ -54,6 +57,39 @@ def passed_through(spec: Mapping[str, Any], management: str) -> bool:
     kubevirt, dns = at(spec, "platform.kubevirt") or {}, spec.get("dns") or {}
     asked = bool(kubevirt.get("baseDomainPassthrough")) and not kubevirt.get("credentials")
     return asked and bool(management) and dns.get("baseDomain") == management and dns.get("baseDomainPrefix") != ""
+
+
+def own_domain(spec: Mapping[str, Any], management: str) -> bool:
+    """Whether names below its domain are for somebody else to lead here."""
+    base = str(at(spec, "dns.baseDomain") or "")
+    return base not in ("", NOBODYS) and not passed_through(spec, management)
+
+
+def balancer(p: Params) -> str:
+    """The Service in front of the machines, as the guides call it."""
+    return f"{p.name}-apps"
+
+
+def todo(p: Params, domain: str, port: int, service: Mapping[str, Any] | None) -> str:
+    """What the owner of the domain has to do, to the letter."""
+    name = balancer(p)
+    if service is None or at(service, "spec.type") != "LoadBalancer":
+        return (
+            f"make a Service {name} of type LoadBalancer in namespace {p.namespace}, from port 443 to port {port} of "
+            f"the machines, and then the DNS record *.{domain} for its address"
+        )
+    first = (at(service, "status.loadBalancer.ingress") or [{}])[0]
+    if address := first.get("ip"):
+        return f"make the DNS record: *.{domain}. IN {'AAAA' if ':' in address else 'A'} {address}"
+    if host := first.get("hostname"):
+        return f"make the DNS record: *.{domain}. IN CNAME {host}."
+    return f"Service {name} has no address yet: the load balancer of the infra cluster has to give it one"
+
+
+def named(p: Params, domain: str) -> Manifest:
+    """Of the owner's Service: the name that external-dns makes a record for. Nothing else of it is ours."""
+    metadata = {"name": balancer(p), "namespace": p.namespace, "annotations": {EXTERNAL_DNS: f"*.{domain}"}}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata}
 
 
 def passthrough(p: Params, spec: Mapping[str, Any], domain: str, port: int) -> list[Manifest]:

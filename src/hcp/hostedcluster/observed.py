@@ -46,6 +46,36 @@ class StorageState:
 
 
 @dataclass(frozen=True)
+class IngressState:
+    """What is known of a base domain of the owner's; nothing where the cluster has none."""
+
+    # None: nobody has looked yet; "": names below it lead to the router; else why not.
+    problem: str | None = ""
+    # What the owner of the domain has to do.
+    todo: str = ""
+
+
+@dataclass(frozen=True)
+class LoginState:
+    """What is known of how people log in; without anything set, they do not."""
+
+    # Whether the cluster has an OAuth server of its own, or tokens of the owner's issuer are believed.
+    server: bool = False
+    direct: bool = False
+    deployment: Mapping[str, Any] | None = None
+    # What is wrong with identity providers, and what of them is followed in part.
+    problems: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    # Why it cannot be started yet.
+    waiting: str = ""
+    callback: str = ""
+    # The Secret with the password of kubeadmin, its hash, and whether the guest was given that.
+    kubeadmin: str = ""
+    kubeadmin_hash: str = ""
+    given: bool = False
+
+
+@dataclass(frozen=True)
 class Observed:
     """The facts that `status.compute` turns into conditions."""
 
@@ -77,6 +107,9 @@ class Observed:
     rewritten: str = ""
     # None: not looked at, or nothing to tell.
     storage: StorageState | None = None
+    ingress: IngressState = field(default_factory=IngressState)
+    # None: not looked at; what the status says stays.
+    login: LoginState | None = None
     credentials_problem: str | None = None
     credentials_reason: str = ""
     unspread: str = ""

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hcp.api import conditions as c
+from hcp.api import names
 from hcp.hostedcluster.version import completed_version
 from hcp.runtime.conditions import is_true
 
@@ -41,6 +42,10 @@ def projected(before: Mapping[str, Any] | None, status: Mapping[str, Any], nodes
         result["controlPlaneEndpoint"] = status["controlPlaneEndpoint"]
     if "kubeconfig" in status:
         result["kubeConfig"] = {"name": "admin-kubeconfig", "key": "kubeconfig"}
+    if "kubeadminPassword" in status:
+        result["kubeadminPassword"] = {"name": names.KUBEADMIN_PASSWORD}
+    if callback := status.get("oauthCallbackURLTemplate"):
+        result["oauthCallbackURLTemplate"] = callback
     if version := completed_version(status.get("controlPlaneVersion")):
         # Cluster API compares Machines with this one and wants the v.
         result["version"] = version

@@ -12,6 +12,7 @@ from hcp.controlplane.rotation import Authority
 from hcp.guest.keeper import Keeper
 from hcp.guest.platform.keeper import Platform
 from hcp.hostedcluster.cache import Cache
+from hcp.hostedcluster.canary import Canary
 from hcp.hostedcluster.catalog_digests import CatalogDigests
 from hcp.hostedcluster.etcd_maintenance import EtcdMaintenance
 from hcp.hostedcluster.foreign_namespaces import ForeignNamespaces
@@ -44,6 +45,7 @@ class Tools:
     updates: UpdateReader
     catalogs: CatalogDigests
     platform: Platform
+    canary: Canary
 
     def forget(self, key: str) -> None:
         """Nothing is looked after or read any more for this cluster."""
@@ -53,6 +55,7 @@ class Tools:
         self.updates.forget(key)
         self.catalogs.forget(key)
         self.platform.forget(key)
+        self.canary.forget(key)
 
 
 @dataclass(frozen=True, kw_only=True)

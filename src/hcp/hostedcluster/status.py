@@ -14,6 +14,7 @@ from hcp.hostedcluster import (
     cluster_operators,
     cluster_version,
     encryption_status,
+    login_status,
     storage_status,
     update_status,
     version,
@@ -44,7 +45,8 @@ def compute(cluster: Mapping[str, Any], seen: Observed, now: str) -> dict[str, A
     parts[c.AVAILABLE] = _available(seen, parts, ready_before=ready_before)
     status: dict[str, Any] = dict(before)
     operators = cluster_operators.found(cluster, seen)
-    status |= _versions(cluster, seen, before, parts, generation, now, reached=not cluster_operators.unwell(operators))
+    reached = not cluster_operators.unwell(operators) and seen.ingress.problem == ""
+    status |= _versions(cluster, seen, before, parts, generation, now, reached=reached)
     blocked = _blocker(parts)
     parts |= cluster_version.verdicts(
         cluster,
@@ -79,7 +81,7 @@ def compute(cluster: Mapping[str, Any], seen: Observed, now: str) -> dict[str, A
         status["ignitionEndpoint"] = seen.ignition_endpoint
     if seen.release.arch:
         status["payloadArch"] = seen.release.arch
-    return status
+    return login_status.told(status, seen.login)
 
 
 def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
@@ -141,6 +143,8 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
         )
     if (volumes := storage_status.verdict(seen.storage)) is not None:
         parts[c.STORAGE_AVAILABLE] = volumes
+    if seen.login is not None and login_status.wanted(seen.login):
+        parts[c.VALID_IDP_CONFIGURATION] = login_status.verdict(seen.login)
     if seen.updates is not None:
         parts[c.CLUSTER_VERSION_RETRIEVED_UPDATES] = seen.updates.verdict
     if seen.certificates is not None:
@@ -375,8 +379,16 @@ def _progressing(
         return True, "Progressing", "The inside of the cluster was not looked at yet"
     if not seen.guest.nodes:
         return True, "Progressing", "The control plane is at the version; the cluster has no nodes yet to run the rest"
-    waiting = ", ".join(seen.guest.waiting or cluster_operators.unwell(operators)) or "replicas of the control plane"
+    waiting = ", ".join(seen.guest.waiting or cluster_operators.unwell(operators)) or _outside(seen)
     return True, "Progressing", f"Waiting for: {waiting}"
+
+
+def _outside(seen: Observed) -> str:
+    if seen.ingress.problem is None:
+        return "a first answer of the default ingress from outside"
+    if seen.ingress.problem:
+        return f"the default ingress, {seen.ingress.problem}: {seen.ingress.todo}"
+    return "replicas of the control plane"
 
 
 def _absent(cluster: Mapping[str, Any], seen: Observed) -> list[str]:
@@ -388,6 +400,8 @@ def _absent(cluster: Mapping[str, Any], seen: Observed) -> list[str]:
         absent.append(c.PLATFORM_CREDENTIALS_FOUND)
     if not storage_plan.wanted(cluster["spec"]) or (seen.release.usable and not seen.errors and seen.storage is None):
         absent.append(c.STORAGE_AVAILABLE)
+    if seen.login is not None and not login_status.wanted(seen.login):
+        absent.append(c.VALID_IDP_CONFIGURATION)
     if not cluster["spec"].get("channel"):
         absent.append(c.CLUSTER_VERSION_RETRIEVED_UPDATES)
     return absent

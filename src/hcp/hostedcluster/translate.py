@@ -9,11 +9,15 @@ from typing import Any
 from hcp.api import defaults, names
 from hcp.api import spec as hosted
 from hcp.api.paths import at, block
-from hcp.controlplane import services
+from hcp.controlplane import authentication, services
 from hcp.controlplane.params import Params, Publishing
 from hcp.guest.own_network import own_network
 
-SERVICES = {"APIServer": names.API_SERVICE, "Konnectivity": names.KONNECTIVITY_SERVICE}
+SERVICES = {
+    "APIServer": names.API_SERVICE,
+    "Konnectivity": names.KONNECTIVITY_SERVICE,
+    "OAuthServer": names.OAUTH_ROUTE,
+}
 
 
 def publishing(spec: Mapping[str, Any], namespace: str, apps_domain: str) -> dict[str, Publishing]:
@@ -83,6 +87,7 @@ def params(
         labels={k: v for k, v in (spec.get("labels") or {}).items() if not names.steers(k)},
         owner=owner,
         audit_webhook=bool(at(spec, "auditWebhook.name")),
+        own_issuer=authentication.is_direct(spec),
         api_config=block(spec, "configuration.apiServer"),
     )
 

@@ -2,8 +2,9 @@
 
 `release-<minor>` depends on exactly the images it names, so whoever publishes a release finds them as its dependencies.
 `release-<minor>-storage` is the same with what volumes in hosted clusters need, `-olm` with what catalogs of operators
-need, `-ingress` has the router of hosted clusters, and `-full` all three. These are made on request: compiling their
-parts takes long, and a cluster without volumes or catalogs does not want them.
+need, `-ingress` has the router of hosted clusters, `-full` all three. `-login` has the OAuth server of hosted clusters,
+`-platform` that and the router. These are made on request: compiling their parts takes long, and a cluster without
+volumes, catalogs or logins does not want them.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from hcp.payload import disk
 from hcp.payload.component import Component
 from hcp.payload.context import BuildContext
 from hcp.payload.image import REGISTRY, image_digest, reference, version_of
-from hcp.payload.images import olm, storage
+from hcp.payload.images import login, olm, storage
 from hcp.release.reading import CONFIG_DEFINITIONS, OLM_DEFINITIONS, SNAPSHOT_DEFINITIONS
 
 REPOSITORY = "hcp/release"
@@ -60,10 +61,13 @@ _STORAGE = Extra(
 )
 _OLM = Extra(olm.versions(), olm.DEFINITIONS, OLM_DEFINITIONS)
 _INGRESS = Extra({"router": __version__})
+_LOGIN = Extra(login.versions())
 _VARIANTS: Mapping[str, tuple[str, tuple[Extra, ...]]] = {
     "storage": ("storage", (_STORAGE,)),
     "olm": ("catalogs of operators", (_OLM,)),
     "ingress": ("the default ingress", (_INGRESS,)),
+    "login": ("logging in by a password", (_LOGIN,)),
+    "platform": ("the default ingress and logging in", (_INGRESS, _LOGIN)),
     "full": ("storage, catalogs of operators and the default ingress", (_STORAGE, _OLM, _INGRESS)),
 }
 

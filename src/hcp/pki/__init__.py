@@ -13,6 +13,7 @@ from hcp.pki.certs import (
     new_signing_key,
     not_after,
     public_key,
+    readable_certificates,
 )
 from hcp.pki.kubeconfigs import kubeconfig, kubeconfig_yaml
 
@@ -28,4 +29,5 @@ __all__ = [
     "new_signing_key",
     "not_after",
     "public_key",
+    "readable_certificates",
 ]

@@ -217,3 +217,11 @@ def public_key(private_pem: bytes) -> bytes:
     """The public half of a PEM private key of any kind."""
     key = serialization.load_pem_private_key(private_pem, None)
     return key.public_key().public_bytes(serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo)
+
+
+def readable_certificates(pem: bytes) -> bool:
+    """Whether it holds certificates, and nothing that cannot be read."""
+    try:
+        return bool(x509.load_pem_x509_certificates(pem))
+    except ValueError:
+        return False

@@ -36,6 +36,7 @@ ACTED_ON = {
         *("platform.type", "platform.kubevirt.generateID", "platform.kubevirt.credentials"),
         *("secretEncryption.type", "secretEncryption.aescbc"),
         "configuration.network.serviceNodePortRange",
+        *("configuration.authentication.type", "configuration.authentication.oidcProviders"),
         *("capabilities.disabled", "dns.baseDomainPrefix", "platform.kubevirt.baseDomainPassthrough"),
         *(f"configuration.proxy.{name}" for name in ("httpProxy", "httpsProxy", "noProxy")),
         *("auditWebhook", "configuration.apiServer.audit"),
@@ -66,7 +67,7 @@ def covered(leaf: str, by: set[str]) -> bool:
 def named(kind: str) -> set[str]:
     if kind == "NodePool":
         return NAMED_BY_POOL
-    by_release = (*ignored_fields.STORAGE, *ignored_fields.CATALOGS)
+    by_release = (*ignored_fields.STORAGE, *ignored_fields.CATALOGS, *ignored_fields.LOGIN)
     return {path for path, _ in (*ignored_fields.UNACTED, *ignored_fields.PARTLY, *by_release)}
 
 

@@ -42,3 +42,26 @@ def test_the_names_are_those_that_tools_look_for() -> None:
     assert service["spec"]["ports"][0]["targetPort"] == 31443
     assert route["metadata"]["name"] == "default-ingress-passthrough-route-abcdefghij"
     assert route["spec"]["to"]["name"] == service["metadata"]["name"]
+
+
+def test_who_owns_the_domain_is_told_the_record_to_the_letter() -> None:
+    p, domain = params(cluster()), "apps.demo.example.com"
+    assert ingress.own_domain(spec(dns={"baseDomain": "bank.example"}), MANAGEMENT)
+    assert not ingress.own_domain(spec(dns={"baseDomain": "example.com"}), MANAGEMENT), "nobody has asked for that"
+    assert not ingress.own_domain(spec(), MANAGEMENT)
+
+    def todo(**status: Any) -> str:
+        return ingress.todo(p, domain, 31443, {"spec": {"type": "LoadBalancer"}, "status": {"loadBalancer": status}})
+
+    assert "Service demo-apps of type LoadBalancer" in ingress.todo(p, domain, 31443, None)
+    assert "port 31443" in ingress.todo(p, domain, 31443, None)
+    assert "no address yet" in todo()
+    assert todo(ingress=[{"ip": "192.0.2.7"}]) == "make the DNS record: *.apps.demo.example.com. IN A 192.0.2.7"
+    assert todo(ingress=[{"ip": "2001:db8::7"}]).endswith("IN AAAA 2001:db8::7")
+    assert todo(ingress=[{"hostname": "lb.example"}]).endswith("IN CNAME lb.example.")
+
+
+def test_external_dns_finds_the_name_and_nothing_else_of_the_service_is_ours() -> None:
+    made = ingress.named(params(cluster()), "apps.demo.example.com")
+    assert made["metadata"]["annotations"] == {"external-dns.alpha.kubernetes.io/hostname": "*.apps.demo.example.com"}
+    assert set(made) == {"apiVersion", "kind", "metadata"}

@@ -90,8 +90,10 @@ def test_unsupported(spec: dict[str, Any], text: str) -> None:
 
 
 def test_fields_without_effect_are_named() -> None:
-    spec = cluster(fips=True, configuration={"oauth": {"identityProviders": [{"name": "x"}]}})["spec"]
-    assert ignored_fields.not_acted_on(spec) == ["configuration.oauth", "fips"]
+    providers = {"identityProviders": [{"name": "x"}], "templates": {"login": {"name": "page"}}}
+    spec = cluster(fips=True, configuration={"oauth": providers})["spec"]
+    assert ignored_fields.not_acted_on(spec) == ["configuration.oauth.templates", "fips"]
+    assert ignored_fields.login_not_in_release(spec) == ["configuration.oauth.identityProviders"]
     assert ignored_fields.not_acted_on(cluster(fips=False, configuration={"oauth": {}})["spec"]) == []
 
 

@@ -10,7 +10,7 @@ from tests.support.unit.hostedcluster import cluster, deployment, etcd
 from hcp.api import conditions as c
 from hcp.guest.state import GuestState
 from hcp.hostedcluster import status
-from hcp.hostedcluster.observed import Observed, StorageState
+from hcp.hostedcluster.observed import LoginState, Observed, StorageState
 from hcp.hostedcluster.update_status import Updates
 from hcp.kube import Client, ClusterConfig
 from hcp.operator import wiring
@@ -57,6 +57,7 @@ def test_the_status_of_a_hosted_cluster_sets_only_what_its_controller_owns() -> 
         guest=GuestState(reachable=True),
         storage=StorageState(missing=("csi-external-provisioner",)),
         updates=Updates(),
+        login=LoginState(direct=True),
     )
     unmanaged = {"endpoint": "https://etcd.example.com:2379"}
     made = cluster(controllerAvailabilityPolicy="HighlyAvailable", etcd={"unmanaged": unmanaged}, channel="stable")

@@ -87,6 +87,8 @@ def _endpoints(status: Object) -> Object:
         found["API server"] = f"https://{endpoint['host']}:{endpoint.get('port') or defaults.API_PORT}"
     if status.get("ignitionEndpoint"):
         found["node bootstrap"] = f"https://{status['ignitionEndpoint']}"
+    if status.get("oauthCallbackURLTemplate"):
+        found["OAuth server"] = status["oauthCallbackURLTemplate"].removesuffix("/callback")
     return found
 
 

@@ -12,7 +12,7 @@ from hcp.runtime.conditions import Verdict, set_condition
 
 API_VERSION = "config.openshift.io/v1"
 # Those that a cluster may have and lose again.
-OPTIONAL = ("csi-snapshot-controller", "ingress", "storage")
+OPTIONAL = ("authentication", "csi-snapshot-controller", "ingress", "storage")
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from hcp.hostedcluster.phases import (
     addresses,
     audit_webhook,
+    authentication,
     authorities,
     catalogs,
     certificates,
@@ -19,6 +20,7 @@ from hcp.hostedcluster.phases import (
     ingress,
     kube_apiserver,
     limits,
+    login,
     machines_rest,
     namespace,
     observe,
@@ -55,7 +57,7 @@ PHASES: Phases[Scope, Learned] = Phases(
             Phase("copies", copies.run, critical=False),
             Phase("pulling", pulling.run, critical=False),
         ),
-        Phase("certificates", certificates.run),
+        (Phase("certificates", certificates.run), Phase("authentication", authentication.run)),
         (
             Phase("etcd", etcd.run),
             Phase("controllers", controllers.run),
@@ -67,6 +69,7 @@ PHASES: Phases[Scope, Learned] = Phases(
         Phase("limits", limits.run, critical=False),
         Phase("observe", observe.run, always=True),
         Phase("ingress", ingress.run, critical=False),
+        Phase("login", login.run, critical=False),
         Phase("catalogs", catalogs.run, critical=False),
         Phase("guest", guest.run, always=True),
         Phase("storage", storage.run, critical=False),

@@ -8,6 +8,7 @@ from hcp.api import conditions as c
 from hcp.api import names
 from hcp.api.paths import at
 from hcp.controlplane import storage_plan
+from hcp.controlplane.params import LOGIN_IMAGE
 from hcp.guest import catalogs as guest_catalogs
 from hcp.hostedcluster import catalogs, ignored_fields, ingress, upgrade
 from hcp.hostedcluster.scope import LOOK_AGAIN, Learned, Scope
@@ -28,6 +29,8 @@ async def run(scope: Scope) -> Learned:
     unused = [f"annotation {names.ANNOTATION_IMAGE_OVERRIDES}: {problem}" for problem in wrong]
     if not release.has(*storage_plan.NEEDED):
         unused += ignored_fields.storage_not_in_release(scope.spec)
+    if not release.has(LOGIN_IMAGE):
+        unused += ignored_fields.login_not_in_release(scope.spec)
     asked, partly = scope.params.annotations, list(scope.seen.partly_acted)
     if release.has(*guest_catalogs.NEEDED):
         unused += guest_catalogs.problems(asked)

@@ -1,0 +1,1 @@
+"""`login`: getting in with a name and a password, or by a browser."""

@@ -1,0 +1,124 @@
+"""Whether names below a base domain of the owner's lead to the default ingress of their cluster.
+
+Asked from outside, as anybody would: a name below the domain has to be known, and who answers there has to show the
+certificate that only this cluster's router has. No watch tells that a DNS record was made, so this is asked at a slow
+pace, beside the passes; a cluster without a base domain of its own, or without a node, is never asked about.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hcp.oci.address_policy import AddressPolicy, ForbiddenAddress
+
+# What OpenShift calls it.
+NAME = "canary-openshift-ingress-canary"
+PORT = 443
+STEADY, AGAIN = 300.0, 10.0
+SECONDS = 10.0
+AT_ONCE = 8
+MOST_ADDRESSES = 4
+
+
+@dataclass(frozen=True)
+class Question:
+    """A host, and who has signed for the router that should answer there."""
+
+    host: str
+    ca: bytes
+
+
+@dataclass(slots=True)
+class _Asked:
+    question: Question
+    task: asyncio.Task[None] | None = None
+    # None: nobody has answered yet; "": it is as it should be; else why not.
+    answer: str | None = None
+    due: float = 0.0
+
+
+class Canary:
+    """What is known, by cluster."""
+
+    def __init__(self, policy: AddressPolicy, ended: Callable[[str], None]) -> None:
+        """`ended` is told the key of a cluster about which something else is known now."""
+        self._policy = policy
+        self._ended = ended
+        self._known: dict[str, _Asked] = {}
+        self._slots = asyncio.Semaphore(AT_ONCE)
+
+    def look(self, key: str, question: Question) -> tuple[str | None, float]:
+        """What is known, and in how many seconds to look again."""
+        known = self._known.get(key)
+        if known is None or known.question != question:
+            self.forget(key)
+            known = self._known[key] = _Asked(question)
+        clock = asyncio.get_running_loop().time()
+        if known.task is None and clock >= known.due:
+            known.task = asyncio.create_task(self._ask(key, known), name=f"canary of {key}")
+        return known.answer, max(known.due - clock, AGAIN)
+
+    def forget(self, key: str) -> None:
+        known = self._known.pop(key, None)
+        if known is not None and known.task is not None:
+            known.task.cancel()
+
+    async def close(self) -> None:
+        tasks = [known.task for known in self._known.values() if known.task is not None]
+        self._known.clear()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _ask(self, key: str, known: _Asked) -> None:
+        before = known.answer
+        async with self._slots:
+            known.answer = await reaches(known.question, self._policy)
+        known.due = asyncio.get_running_loop().time() + (AGAIN if known.answer else STEADY)
+        known.task = None
+        if known.answer != before:
+            self._ended(key)
+
+
+async def reaches(question: Question, policy: AddressPolicy, port: int = PORT) -> str:
+    """Why the host does not lead to the router; empty when it does, by any of its addresses."""
+    host = question.host
+    try:
+        async with asyncio.timeout(SECONDS):
+            found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    except (OSError, TimeoutError):
+        return f"{host} has no address"
+    problem = ""
+    for address in list(dict.fromkeys(str(one[4][0]) for one in found))[:MOST_ADDRESSES]:
+        problem = await _answers(question, address, policy, port)
+        if not problem:
+            return ""
+    return problem
+
+
+async def _answers(question: Question, address: str, policy: AddressPolicy, port: int) -> str:
+    host = question.host
+    try:
+        policy.check(address)
+        async with asyncio.timeout(SECONDS):
+            _, writer = await asyncio.open_connection(address, port, ssl=_context(question.ca), server_hostname=host)
+            writer.close()
+    except ForbiddenAddress as exc:
+        return f"{host} is not asked: {exc}"
+    except ssl.SSLCertVerificationError:
+        return f"somebody else answers for {host} at {address}"
+    except TimeoutError:
+        return f"{host} does not answer at {address} within {SECONDS:.0f} s"
+    except OSError as exc:
+        return f"{host} does not answer at {address}: {exc.strerror or exc}"
+    return ""
+
+
+def _context(ca: bytes) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_verify_locations(cadata=ca.decode())
+    return context
