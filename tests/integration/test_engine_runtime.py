@@ -53,7 +53,8 @@ async def test_an_informer_mirrors_and_tells_changes(client: Client, namespace: 
     told: list[tuple[Any, Any]] = []
     informer.add_listener(lambda old, new: told.append((old and old["data"]["a"], new and new["data"]["a"])))
     async with running(informer):
-        assert informer.get("before", namespace) is not None
+        # The first list comes from the server's cache, which may be a moment behind.
+        await until(informer, lambda: informer.get("before", namespace) is not None)
         await client.apply(config_map(namespace, "after", a="1"))
         await until(informer, lambda: len(informer.by_index("a", "1")) == 2)
         await client.apply(config_map(namespace, "after", a="2"))
