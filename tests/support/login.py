@@ -101,7 +101,7 @@ class Provider:
         self._process: subprocess.Popen[bytes] | None = None
         self.port = free_port()
         self.issuer = f"https://127.0.0.1:{self.port}"
-        self.ca = pki.new_ca("provider")
+        self.ca = pki.new_ca("provider-ca")
 
     def start(self, callback: str) -> None:
         d = self._directory
