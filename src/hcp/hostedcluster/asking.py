@@ -15,7 +15,7 @@ from hcp.runtime.store import key_of
 
 Q = TypeVar("Q")
 A = TypeVar("A")
-# No pass is asked for sooner than this because of the time alone.
+# No pass is asked for sooner than this because of the time alone, unless a question says otherwise.
 AGAIN = 120.0
 PER_NAMESPACE = 2
 
@@ -33,6 +33,7 @@ class Asking(Generic[Q, A]):
 
     # For the names of tasks.
     what = "something"
+    again = AGAIN
 
     def __init__(self, ended: Callable[[str], None]) -> None:
         """`ended` is told the key of a cluster about which something else is known now."""
@@ -54,7 +55,7 @@ class Asking(Generic[Q, A]):
         clock = asyncio.get_running_loop().time()
         if known.task is None and clock >= known.due:
             known.task = asyncio.create_task(self._ask(key, dict(cluster), known), name=f"{self.what} of {key}")
-        return known.answer, max(known.due - clock, AGAIN)
+        return known.answer, max(known.due - clock, self.again)
 
     def forget(self, key: str) -> None:
         """The cluster is gone, or has nothing to ask any more."""

@@ -12,7 +12,9 @@ import socket
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
+from hcp.hostedcluster.asking import Asking
 from hcp.oci.address_policy import AddressPolicy, ForbiddenAddress
 
 # What OpenShift calls it.
@@ -20,7 +22,6 @@ NAME = "canary-openshift-ingress-canary"
 PORT = 443
 STEADY, AGAIN = 300.0, 10.0
 SECONDS = 10.0
-AT_ONCE = 8
 MOST_ADDRESSES = 4
 
 
@@ -32,56 +33,19 @@ class Question:
     ca: bytes
 
 
-@dataclass(slots=True)
-class _Asked:
-    question: Question
-    task: asyncio.Task[None] | None = None
-    # None: nobody has answered yet; "": it is as it should be; else why not.
-    answer: str | None = None
-    due: float = 0.0
+class Canary(Asking[Question, str]):
+    """The answer is why not, or empty."""
 
-
-class Canary:
-    """What is known, by cluster."""
+    what = "canary"
+    again = AGAIN
 
     def __init__(self, policy: AddressPolicy, ended: Callable[[str], None]) -> None:
-        """`ended` is told the key of a cluster about which something else is known now."""
+        super().__init__(ended)
         self._policy = policy
-        self._ended = ended
-        self._known: dict[str, _Asked] = {}
-        self._slots = asyncio.Semaphore(AT_ONCE)
 
-    def look(self, key: str, question: Question) -> tuple[str | None, float]:
-        """What is known, and in how many seconds to look again."""
-        known = self._known.get(key)
-        if known is None or known.question != question:
-            self.forget(key)
-            known = self._known[key] = _Asked(question)
-        clock = asyncio.get_running_loop().time()
-        if known.task is None and clock >= known.due:
-            known.task = asyncio.create_task(self._ask(key, known), name=f"canary of {key}")
-        return known.answer, max(known.due - clock, AGAIN)
-
-    def forget(self, key: str) -> None:
-        known = self._known.pop(key, None)
-        if known is not None and known.task is not None:
-            known.task.cancel()
-
-    async def close(self) -> None:
-        tasks = [known.task for known in self._known.values() if known.task is not None]
-        self._known.clear()
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-
-    async def _ask(self, key: str, known: _Asked) -> None:
-        before = known.answer
-        async with self._slots:
-            known.answer = await reaches(known.question, self._policy)
-        known.due = asyncio.get_running_loop().time() + (AGAIN if known.answer else STEADY)
-        known.task = None
-        if known.answer != before:
-            self._ended(key)
+    async def answer(self, cluster: dict[str, Any], question: Question) -> tuple[str, float]:
+        problem = await reaches(question, self._policy)
+        return problem, AGAIN if problem else STEADY
 
 
 async def reaches(question: Question, policy: AddressPolicy, port: int = PORT) -> str:

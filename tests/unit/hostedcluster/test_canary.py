@@ -53,9 +53,10 @@ async def test_what_is_known_is_told_once_it_is_another(monkeypatch: pytest.Monk
     told: list[str] = []
     canary = Canary(AddressPolicy(guarded=True), told.append)
     question = Question(HOST, new_ca("root-ca").cert_pem)
-    assert canary.look("clusters/demo", question)[0] is None
+    cluster = {"metadata": {"name": "demo", "namespace": "clusters"}}
+    assert canary.look(cluster, question)[0] is None
     while not told:
         await asyncio.sleep(0)
-    assert "is not asked" in str(canary.look("clusters/demo", question)[0])
+    assert "is not asked" in str(canary.look(cluster, question)[0])
     assert told == ["clusters/demo"]
     await canary.close()

@@ -37,7 +37,7 @@ async def run(scope: Scope) -> Learned | None:
 async def _own_domain(scope: Scope, domain: str, port: int) -> tuple[IngressState, float]:
     """Whether names below it lead to the router; while they do not, what is missing."""
     question = Question(f"{NAME}.{domain}", scope.authorities["root-ca"].trusted)
-    problem, again = scope.tools.canary.look(scope.params.key, question)
+    problem, again = scope.tools.canary.look(scope.cluster, question)
     if not problem:
         return IngressState(problem), again
     p = scope.params
