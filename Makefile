@@ -14,15 +14,16 @@ LINK_KUBECTL := $(BIN)/python -c 'from hcp import payload; p = payload.find("kub
 	| xargs -r -I{} ln -sf {} $(BIN)/kubectl
 
 # Where the definitions of other projects' kinds come from.
-DEFINITIONS := cluster-api cluster-api-kubevirt kubevirt-definitions cdi-definitions openshift-definitions
-# Files of tests that wait for servers more than they compute run a few at a time; JOBS=0 runs one after the other.
-JOBS ?= 3
+DEFINITIONS := cluster-api cluster-api-kubevirt kubevirt-definitions cdi-definitions openshift-definitions mirror-definitions
+# Files of tests that wait for servers more than they compute run a few at a time, and one after the other (0) where
+# others keep the machine busy already.
+JOBS ?= $(shell awk '{print $$1 < 10 ? 3 : 0}' /proc/loadavg)
 SIDE_BY_SIDE = -n $(JOBS) --dist loadfile
 # Tests that follow HyperShift's guides lie together, whatever they need to run.
 GUIDES = $(foreach name,$(1),tests/guides/test_guide_$(name).py)
 
 .PHONY: help install demo test test-unit test-integration test-odd test-security test-smoke test-e2e test-storage test-catalogs test-login \
-	test-fresh conformance fidelity lint format docs wheel clean clean-all
+	test-network test-gateway test-monitoring test-fresh conformance fidelity lint format docs wheel clean clean-all
 
 help:  ## This list
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -57,7 +58,7 @@ test-unit: install  ## Pure tests, seconds
 	$(BIN)/pytest -q tests/unit $(call GUIDES,commands inventory)
 
 test-integration: install  ## Tests on a real etcd and kube-apiserver, built first where they are missing
-	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy containerd image-pause test-shells node-tools $(DEFINITIONS) \
+	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy containerd image-pause test-shells test-proxy node-tools $(DEFINITIONS) \
 		>/dev/null
 	@$(LINK_KUBECTL)
 	$(BIN)/pytest -q $(SIDE_BY_SIDE) tests/integration $(call GUIDES,yaml isolation mirror)
@@ -85,10 +86,23 @@ test-catalogs: install  ## operator-lifecycle-manager and opm themselves on a re
 	$(BIN)/hcp payload build olm olm-definitions etcd kubernetes-1.36 registry >/dev/null
 	$(BIN)/pytest -q tests/catalogs
 
-# dex is compiled first, which takes some minutes.
-test-login: install  ## The OAuth server of hosted clusters itself, with a real API server that believes it
-	$(BIN)/hcp payload build dex etcd kubernetes-1.36 registry $(DEFINITIONS) >/dev/null
+test-gateway: install  ## Gateways: the real definitions on a real API server, a real HAProxy
+	$(BIN)/hcp payload build etcd kubernetes-1.36 haproxy gateway-definitions >/dev/null
+	$(BIN)/pytest -q tests/gateway
+
+# dex and the programs that log in (oc, kubelogin) are compiled first, which takes some twenty minutes.
+test-login: install  ## The OAuth server of hosted clusters itself, with a real API server that believes it, slapd, oc and kubelogin
+	$(BIN)/hcp payload build dex oc kubelogin test-slapd etcd kubernetes-1.36 registry $(DEFINITIONS) >/dev/null
 	$(BIN)/pytest -q tests/login
+
+test-network: install  ## NetworkPolicies with packets: kube-router itself between network namespaces; needs root
+	$(BIN)/hcp payload build image-kube-router etcd kubernetes-1.36 >/dev/null
+	$(BIN)/pytest -q tests/network
+
+# They are compiled first, which takes some minutes.
+test-monitoring: install  ## Prometheus, kube-state-metrics and node-exporter of hosted clusters themselves, on a real API server
+	$(BIN)/hcp payload build prometheus node-exporter metrics-server etcd kubernetes-1.36 registry $(DEFINITIONS) >/dev/null
+	$(BIN)/pytest -q -s tests/monitoring
 
 test-fresh: install  ## The README's commands in a minimal Debian (COLD=1: empty cache; STEPS="install unit"); needs root
 	$(BIN)/python -m tests.fresh.run

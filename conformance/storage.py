@@ -65,12 +65,12 @@ def main() -> int:
     programs = payload.ensure([suite.PAYLOAD, run.KUBERNETES, *(suite.IMAGES if options.push else ())])
     names = listed(options, programs, groups)
     size, minutes = int(os.environ.get("SHARD") or SHARD), float(os.environ.get("MINUTES") or 24 * 60)
-    end = time.monotonic() + minutes * 60
     todo = storage_plan.pending(names, known(options.folder), failed_too=os.environ.get("AGAIN") == "failed")
     if todo and options.push:
         run.hcp(steps.images(options, hosted=False))
     if todo and options.own_images:
         run.pull(options, programs[run.KUBERNETES] / "bin" / "kubectl")
+    end = time.monotonic() + minutes * 60
     while todo and time.monotonic() < end:
         shard(options, programs, todo[:size])
         todo = todo[size:]

@@ -18,10 +18,9 @@ GROUPS = (
     "subPath",
     "fsgroupchangepolicy",
 )
-# Volumes that somebody else made, volumes without a claim, and file systems that the nodes' kernel has not are nothing
-# that the class announces. Disruptive specs stop a kubelet over SSH, which nodes do not have; serial ones are of other
-# groups.
-SKIP = r"Pre-provisioned PV|Inline-volume|CSI Ephemeral-volume|\(ntfs\)|\(xfs\)|\(ext3\)|\[Disruptive\]|\[Serial\]"
+# Volumes that somebody else made, volumes without a claim, and ntfs are nothing that the class announces. Disruptive
+# specs stop a kubelet over SSH, which nodes do not have; serial ones are of other groups.
+SKIP = r"Pre-provisioned PV|Inline-volume|CSI Ephemeral-volume|\(ntfs\)|\[Disruptive\]|\[Serial\]"
 _NAME = re.compile(r"External.Storage.*\[Testpattern: (?P<pattern>.*?)\] (?P<group>[\w-]+)")
 # Claims that a pod brings along itself take the same way through the driver as all others.
 _LAST = "Generic Ephemeral-volume"

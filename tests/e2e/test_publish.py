@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -105,3 +106,16 @@ def test_pushing_again_sends_nothing_and_says_the_same(site: Site) -> None:
     again = hcp("release", "push", f"docker://{site.registry.host}/team/hcp", *access)
     assert json.loads(again.stdout) == site.published
     assert "; 0 MiB were sent" in again.stderr
+
+
+def test_what_is_pushed_is_signed_with_a_key_and_verified(site: Site, tmp_path: Path) -> None:
+    key, public = tmp_path / "key.pem", tmp_path / "key.pub"
+    make = ["openssl", "ecparam", "-name", "prime256v1", "-genkey", "-noout", "-out", str(key)]
+    subprocess.run(make, check=True, capture_output=True)
+    subprocess.run(["openssl", "ec", "-in", str(key), "-pubout", "-out", str(public)], check=True, capture_output=True)
+    access = ("--ca", str(site.ca), "--authfile", str(site.login))
+    (release,) = site.published["releases"].values()
+    assert hcp("release", "verify", release, "--key", str(public), *access, check=False).returncode == 1
+    hcp("release", "push", f"docker://{site.registry.host}/team/hcp", *access, "--sign-key", str(key))
+    for image in (release, site.published["operator"]):
+        assert image.rpartition("@")[2] in hcp("release", "verify", image, "--key", str(public), *access).stdout

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -170,20 +171,23 @@ def test_a_claim_grows_where_its_class_can(management: Cluster, guest: Guest) ->
         with pytest.raises(AssertionError, match="resize"):
             _grow(guest)
         return
-    before = int(guest.kubectl("exec", "reader", "--", "sh", "-c", "df -k /data | tail -1 | awk '{print $2}'"))
+    before = _kilobytes(guest, "reader")
     _grow(guest)
-
-    def grown() -> bool:
-        now = int(guest.kubectl("exec", "reader", "--", "sh", "-c", "df -k /data | tail -1 | awk '{print $2}'"))
-        return now > 1.8 * before
-
-    eventually_sync(grown, "the pod sees a larger file system", 600)
+    eventually_sync(lambda: _kilobytes(guest, "reader") > 1.8 * before, "the pod sees a larger file system", 600)
     assert read(guest, "reader", "/data/file") == "the-same-bytes"
 
 
 def _grow(guest: Guest) -> None:
-    body = {"spec": {"resources": {"requests": {"storage": "512Mi"}}}}
-    guest.kubectl("patch", "pvc", "data", "--type=merge", "-p", json.dumps(body))
+    guest.kubectl("patch", "pvc", "data", "--type=merge", "-p", json.dumps(_storage("512Mi")))
+
+
+def _storage(size: str) -> dict[str, Any]:
+    return {"spec": {"resources": {"requests": {"storage": size}}}}
+
+
+def _kilobytes(guest: Guest, name: str) -> int:
+    """How large the file system is that a pod sees."""
+    return int(guest.kubectl("exec", name, "--", "sh", "-c", "df -k /data | tail -1 | awk '{print $2}'"))
 
 
 def test_a_snapshot_comes_back_as_a_claim(management: Cluster, guest: Guest) -> None:
@@ -202,10 +206,33 @@ def test_a_claim_can_be_copied_while_a_pod_has_it_and_the_copy_may_be_larger(gue
     claim(guest, "copy", "768Mi", dataSource={"kind": "PersistentVolumeClaim", "name": "data"})
     pod(guest, "copier", "copy", "true")
     assert read(guest, "copier", "/data/file") == "the-same-bytes"
-    size = int(guest.kubectl("exec", "copier", "--", "sh", "-c", "df -k /data | tail -1 | awk '{print $2}'"))
-    assert size > 600 * 1024
+    assert _kilobytes(guest, "copier") > 600 * 1024
     end(guest, "copier")
     guest.kubectl("delete", "pvc", "copy")
+
+
+def test_xfs_grows_and_a_copy_is_mounted_beside_it(guest: Guest) -> None:
+    node = sorted(guest.ready_nodes())[0]
+    usual = guest.get("storageclass", CLASS)
+    parameters = {**(usual.get("parameters") or {}), "csi.storage.k8s.io/fstype": "xfs"}
+    kept = {key: usual[key] for key in ("provisioner", "allowVolumeExpansion", "reclaimPolicy", "volumeBindingMode")}
+    kind = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "xfs"}}
+    _apply(guest, {**kind, **kept, "parameters": parameters})
+    claim(guest, "on-xfs", "320Mi", storageClassName="xfs")
+    pod(guest, "on-xfs", "on-xfs", "true", node)
+    write = "grep -q ' /data xfs ' /proc/mounts && echo the-same-bytes > /data/file && sync"
+    guest.kubectl("exec", "on-xfs", "--", "sh", "-c", write)
+    before = _kilobytes(guest, "on-xfs")
+    source = {"kind": "PersistentVolumeClaim", "name": "on-xfs"}
+    claim(guest, "xfs-copy", "320Mi", storageClassName="xfs", dataSource=source)
+    pod(guest, "xfs-copy", "xfs-copy", "true", node)
+    assert read(guest, "xfs-copy", "/data/file") == "the-same-bytes"
+    guest.kubectl("patch", "pvc", "on-xfs", "--type=merge", "-p", json.dumps(_storage("640Mi")))
+    eventually_sync(lambda: _kilobytes(guest, "on-xfs") > 1.8 * before, "the pod sees a larger file system", 600)
+    for name in ("on-xfs", "xfs-copy"):
+        end(guest, name)
+        guest.kubectl("delete", "pvc", name)
+    guest.kubectl("delete", "storageclass", "xfs")
 
 
 def test_a_block_volume_is_on_two_nodes_at_once_where_the_infra_class_can(guest: Guest) -> None:
@@ -264,6 +291,34 @@ def test_the_volume_goes_along_when_its_node_is_drained(management: Cluster, gue
         eventually_sync(lambda: plugged(management)[node] == [], "the drained machine has no volume", 300)
     finally:
         guest.kubectl("uncordon", node)
+
+
+def test_the_volume_is_there_again_when_its_machine_has_rebooted(management: Cluster, guest: Guest) -> None:
+    _keep(guest)
+    eventually_sync(lambda: len(_keepers(guest)) == 1, "the pod runs", 900)
+    [(name, node)] = _keepers(guest)
+    held, before = plugged(management)[node], _boot(guest, node)
+    driver = _driver(guest, node)
+    words = ("nsenter", "--mount=/proc/1/ns/mnt", "--", "systemctl", "reboot")
+    with contextlib.suppress(AssertionError, subprocess.TimeoutExpired):  # it may be gone before it has answered
+        guest.kubectl("exec", "-n", "kube-system", driver, "-c", "csi-driver", "--", *words, seconds=30)
+    eventually_sync(lambda: _boot(guest, node) != before, "it has booted again", 900)
+    eventually_sync(lambda: read(guest, name, "/data/file") == "the-same-bytes", "the pod has its bytes again", 900)
+    assert plugged(management)[node] == held, "nobody took the disk away meanwhile"
+
+
+def _boot(guest: Guest, node: str) -> str:
+    found: str = guest.get("node", node)["status"]["nodeInfo"]["bootID"]
+    return found
+
+
+def _driver(guest: Guest, node: str) -> str:
+    [name] = [
+        one["metadata"]["name"]
+        for one in guest.get("pods", "-n", "kube-system", "-l", "k8s-app=kubevirt-csi-node")["items"]
+        if one["spec"]["nodeName"] == node
+    ]
+    return str(name)
 
 
 def test_the_volume_outlives_the_machines_of_its_node_pool(management: Cluster, guest: Guest) -> None:
@@ -335,11 +390,7 @@ def test_the_driver_passes_the_sanity_tests_of_the_kubernetes_project(
     """The controller beside the control plane and the node side in a machine, each by its own socket."""
     program = payload.ensure(["csi-sanity"])["csi-sanity"] / "bin" / "csi-sanity"
     node = sorted(guest.ready_nodes())[0]
-    [driver] = [
-        one["metadata"]["name"]
-        for one in guest.get("pods", "-n", "kube-system", "-l", "k8s-app=kubevirt-csi-node")["items"]
-        if one["spec"]["nodeName"] == node
-    ]
+    driver = _driver(guest, node)
     [controller] = [
         one["metadata"]["name"]
         for one in management.get("pods", "-n", HOSTED, "-l", "app=kubevirt-csi-controller")["items"]
@@ -428,3 +479,9 @@ def test_mapped_classes_are_those_the_guide_maps(management: Cluster, tmp_path: 
         assert "same group" in _cut(guest, "tin")["error"]["message"]
     finally:
         hcp("destroy", "cluster", "kubevirt", "--name", "mapped", *access)
+    eventually_sync(lambda: _volumes_of(management, "clusters-mapped") == [], "its volumes went with it", 300)
+
+
+def _volumes_of(management: Cluster, namespace: str) -> list[str]:
+    found = management.get("pv")["items"]
+    return [one["metadata"]["name"] for one in found if one["spec"]["claimRef"]["namespace"] == namespace]

@@ -49,3 +49,14 @@ async def test_unknown_networks_are_said_and_heal(own_server: ApiServer) -> None
 
             assert await eventually(healed)
             assert "10.128.0.0/14" in str((await policy())["spec"]["egress"])
+
+            # Nodes of the management cluster, which the account of the infra cluster does not see, are closed too.
+            await client.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "home"}})
+            status = {"addresses": [{"type": "InternalIP", "address": "192.0.2.77"}]}
+            await client.patch(r.NODES, "home", None, {"status": status}, subresource="status")
+
+            async def closed() -> bool:
+                world = (await policy())["spec"]["egress"][0]["to"][0]["ipBlock"]
+                return "192.0.2.77/32" in world["except"]
+
+            assert await eventually(closed)

@@ -34,7 +34,6 @@ from hcp.hostedcluster.registries import Registries
 from hcp.hostedcluster.releases import Releases
 from hcp.kube import Client, Resource, load_config
 from hcp.kube import resources as r
-from hcp.local.addons import config as openshift_config
 from hcp.nodepool.inputs import registry_authorities
 from hcp.oci.trust import Trust
 from hcp.preflight.infra import rights
@@ -221,11 +220,11 @@ def registry(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Registry]:
 
 @pytest.fixture
 async def openshift(owner: Client) -> Client:
-    """The configuration kinds of an OpenShift management cluster."""
-    extra = [open_crd(kind) for kind in (r.IDMS, r.ITMS, r.ICSP)]
-    await crds_support.install(owner, [*openshift_config.definitions(), *extra])
+    """The configuration kinds of an OpenShift management cluster, as OpenShift defines them."""
+    await crds_support.install(owner, real(r.IDMS, r.ITMS, r.ICSP, r.IMAGE_CONFIGS))
     await owner.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "openshift-config"}})
-    await owner.apply({"apiVersion": "config.openshift.io/v1", "kind": "Image", "metadata": {"name": "cluster"}})
+    empty = {"apiVersion": "config.openshift.io/v1", "kind": "Image", "metadata": {"name": "cluster"}, "spec": {}}
+    await owner.apply(empty)
     return owner
 
 
@@ -324,15 +323,17 @@ async def test_what_mirroring_wrote_leads_to_the_mirror(
     openshift: Client, shell: Shell, home: str, site: Site, target: Registry, published: Published
 ) -> None:
     """Its files are applied as they are; then the release is found under its old name by who knows the mirror alone."""
-    release = published.releases["1.36.2"]
-    site.configure({"platform": {"release": release}})
+    release, by_tag = published.releases["1.36.2"], published.name("team/hcp/release:1.36.2")
+    site.configure({"platform": {"release": release}, "additionalImages": [{"name": by_tag}]})
     words = ("-c", "isc.yaml", "--workspace", "file://w", f"docker://{target.host}")
     await asyncio.to_thread(site.ok, *words)
     (results,) = (site.folder / "oc-mirror-workspace").iterdir()
-    files = (
-        site.folder / "w/working-dir/cluster-resources/idms-oc-mirror.yaml",
-        results / "imageContentSourcePolicy.yaml",
-    )
+    resources = site.folder / "w/working-dir/cluster-resources"
+    files = {
+        resources / "idms-oc-mirror.yaml": release,
+        resources / "itms-oc-mirror.yaml": by_tag,
+        results / "imageContentSourcePolicy.yaml": release,
+    }
     host, _, port = target.host.partition(":")
     authority = {f"{host}..{port}": target.ca_pem.decode()}
     shell.run("oc apply -f -", stdin=documents.registry_authorities("openshift-config", "registry-config", authority))
@@ -340,13 +341,13 @@ async def test_what_mirroring_wrote_leads_to_the_mirror(
     login = base64.b64encode(json.dumps(target.auths).encode()).decode()
     await openshift.patch(r.SECRETS, "demo-pull-secret", home, {"data": {".dockerconfigjson": login}})
     cluster = await openshift.get(r.HOSTEDCLUSTERS, "demo", home)
-    for file in files:
+    for file, image in files.items():
         shell.run(f"oc apply -f {file}")
         informers = Informers(openshift)
         releases = Releases(Cache(openshift, informers), Registries(list))
         try:
             await informers.start()
-            found, state = await releases.read(cluster, image=release)
+            found, state = await releases.read(cluster, image=image)
             assert found is not None, state.problem
             assert found.version == "1.36.2"
         finally:

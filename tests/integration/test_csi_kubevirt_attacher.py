@@ -11,7 +11,7 @@ from tests.support.api_server import ApiServer
 from tests.support.eventually import eventually
 
 from hcp.api.paths import at
-from hcp.csi.kubevirt.access import Wish
+from hcp.csi.kubevirt.access import Access
 from hcp.csi.kubevirt.attacher import FINALIZER
 from hcp.csi.kubevirt.origins import Source
 from hcp.csi.kubevirt.volumes import Volumes
@@ -39,7 +39,7 @@ async def infra(admin: Client) -> AsyncIterator[s.Hands]:
 
 async def make(admin: Client, name: str) -> None:
     """A volume in the infra cluster, and in the guest its PersistentVolume."""
-    await Volumes(s.ByHand(admin, s.SETTINGS)).create(name, [Wish()], 64 * MI, 0, {}, Source())
+    await Volumes(s.ByHand(admin, s.SETTINGS)).create(name, [Access()], 64 * MI, 0, {}, Source())
     await s.persistent_volume(admin, f"pv-{name}", name)
 
 

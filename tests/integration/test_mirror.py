@@ -200,6 +200,29 @@ def test_a_dry_run_only_says_what_is_missing(site: Site, target: Registry, publi
     assert (site.folder / "w/working-dir/dry-run/missing.txt").read_text() == ""
 
 
+async def test_an_update_server_is_asked_by_channel_and_architecture(
+    site: Site, target: Registry, published: Published
+) -> None:
+    asked = []
+
+    async def serve(request: web.Request) -> web.Response:
+        asked.append((request.query["channel"], request.query["arch"]))
+        return web.json_response(published.graph() if request.query["arch"] == "amd64" else {"nodes": [], "edges": []})
+
+    platform = {"channels": [{"name": "stable-1.36"}], "architectures": ["amd64", "arm64"]}
+    site.configure({"platform": platform})
+    app = web.Application()
+    app.router.add_get("/graph", serve)
+    async with TestServer(app, host="localhost") as server:
+        site.env["UPDATE_URL_OVERRIDE"] = f"http://localhost:{server.port}/graph"
+        words = ("-c", "isc.yaml", "--workspace", "file://w", f"docker://{target.host}", "--parallel-images", "1")
+        done = await asyncio.to_thread(site.run, *words)
+    assert done.code == 2, done.err
+    assert "the update graph has no channel stable-1.36" in done.err
+    assert sorted(asked) == [("stable-1.36", "amd64"), ("stable-1.36", "arm64")]
+    assert "openshift/release-images:1.36.3-x86_64" in tags_on_disk(site.folder.parent / "target/data")
+
+
 async def test_a_filtered_catalog_names_only_what_was_mirrored(
     site: Site, target: Registry, published: Published
 ) -> None:

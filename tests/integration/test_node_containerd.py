@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import tarfile
+import tomllib
 from pathlib import Path
 
+import yaml
 from tests.support.containerd import containerd
 from tests.support.eventually import eventually
 
@@ -13,9 +15,13 @@ from hcp import payload
 from hcp.ignition.containerd import containerd_config
 from hcp.ignition.disk_images import LIST, SCRIPT, disk_images_document
 from hcp.ignition.document import read_data_url
+from hcp.ignition.machineconfig import joined, machine_config
+from hcp.ignition.node import NodeInput, node_document
+from hcp.ignition.podnetwork import pod_network_document
 from hcp.oci.writer import read_layout
 from hcp.oci.writer_layout import write_index
 from hcp.payload.image import reference
+from hcp.payload.versions import recipe_dir
 
 
 def _archive(layout_folder: Path, name: str, target: Path) -> None:
@@ -50,3 +56,30 @@ async def test_the_disks_pause_is_found_by_the_name_of_a_published_release(tmp_p
             return "io.cri-containerd.pinned=pinned" in node.images()[published]
 
         await eventually(pinned, "containerd keeps it as the image of sandboxes")
+
+
+def test_all_files_of_a_nodes_document_join_the_configuration_of_the_disk(tmp_path: Path) -> None:
+    """containerd says itself what it makes of them; nothing of one file takes away what another has set."""
+    runtime = {"kind": "ContainerRuntimeConfig", "spec": {"containerRuntimeConfig": {"logLevel": "debug"}}}
+    network = machine_config("25-pod-network", pod_network_document(["10.132.0.0/14"], ["172.31.0.0/16"]))
+    raw = joined([yaml.safe_dump(runtime), yaml.safe_dump(network)])
+    document = node_document(
+        NodeInput(raw, "kubeconfig", "CA", ["172.31.0.0/16"], "registry.example.com/pause@sha256:1")
+    )
+    for entry in document["storage"]["files"]:
+        if entry["path"].startswith("/etc/containerd/conf.d/"):
+            (tmp_path / Path(entry["path"]).name).write_bytes(read_data_url(entry["contents"]["source"]))
+    disk = (recipe_dir("node-disk") / "root" / "etc" / "containerd" / "config.toml").read_text()
+    (tmp_path / "disk-config").write_text(disk.replace("/etc/containerd/conf.d/", f"{tmp_path}/"))
+    program = payload.ensure(["containerd"])["containerd"] / "bin" / "containerd"
+    said = subprocess.run(
+        [program, "--config", tmp_path / "disk-config", "config", "dump"], capture_output=True, text=True, check=True
+    )
+    found = tomllib.loads(said.stdout)
+    runtime_plugin = found["plugins"]["io.containerd.cri.v1.runtime"]
+    assert found["debug"]["level"] == "debug"
+    assert found["plugins"]["io.containerd.cri.v1.images"]["pinned_images"]["sandbox"].startswith(
+        "registry.example.com"
+    )
+    assert runtime_plugin["cni"]["conf_template"] and runtime_plugin["cni"]["use_internal_loopback"] is True
+    assert runtime_plugin["containerd"]["runtimes"]["runc"]["options"]["SystemdCgroup"] is True

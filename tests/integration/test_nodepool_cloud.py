@@ -168,7 +168,19 @@ async def test_a_node_whose_machine_has_ended_is_out_of_service_until_it_is_back
     await asyncio.sleep(1.1)
     assert await seen() == (True, "Unknown"), "it has not reported yet"
     await report()
+    await asyncio.sleep(1.1)
+    assert await seen() == (True, "True"), "nothing there mounts volumes yet"
+    await _driver_runs(client, name)
     assert await eventually(lambda: is_now(False, "True"), "it is back")
+
+
+async def _driver_runs(client: Client, node: str) -> None:
+    name, labels = f"driver-{node}", {"k8s-app": "kubevirt-csi-node"}
+    metadata = {"name": name, "namespace": "kube-system", "labels": labels}
+    spec = {"nodeName": node, "containers": [{"name": "csi-driver", "image": "r.test/driver"}]}
+    await client.create({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec})
+    status = {"status": {"conditions": [{"type": "Ready", "status": "True"}]}}
+    await client.patch(r.PODS, name, "kube-system", status, subresource="status", manager="kubelet")
 
 
 async def _known(client: Client, name: str) -> bool:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 from tests.support.eventually import eventually
@@ -26,6 +29,9 @@ from tests.support.passes import a_pass
 from hcp.kube import Client
 from hcp.kube import resources as r
 from hcp.nodepool.template import machine_template, template_name
+from hcp.pki import new_ca
+
+_BASE64 = re.compile(r"base64,([A-Za-z0-9+/=]+)")
 
 
 @pytest.fixture
@@ -233,19 +239,50 @@ async def test_bad_input_is_a_condition_and_heals(client: Client, home: str, api
 
 async def test_fields_without_effect_are_named_and_hinder_nothing(client: Client, home: str, api_server: Path) -> None:
     async with running_operator(api_server):
-        made = node_pool(home, autoScaling={"min": 1, "max": 3}, tuningConfig=[{"name": "absent"}])
+        made = node_pool(home, autoScaling={"min": 1, "max": 3})
         del made["spec"]["replicas"]
         await client.create(made)
-        pool = await pool_with(client, home, "ValidTuningConfig", "False")
-        assert "absent" in condition(pool, "ValidTuningConfig")["message"]
         assert (await deployment_of(client, home))["spec"]["replicas"] == 1
-        config = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "absent", "namespace": home}}
-        await client.create({**config, "data": {"tuning": "kind: Tuned"}})
-        pool = await pool_with(client, home, "ValidTuningConfig", "True")
+        pool = await pool_with(client, home, "AllFieldsHonoured", "False")
         assert condition(pool, "AutoscalingEnabled")["status"] == "False"
-        for kind in ("ValidTuningConfig", "AutoscalingEnabled", "AllFieldsHonoured"):
+        for kind in ("AutoscalingEnabled", "AllFieldsHonoured"):
             assert condition(pool, kind)["reason"] == "FieldsNotHonoured"
         assert "No autoscaler runs" in condition(pool, "AllFieldsHonoured")["message"]
+
+
+async def test_tuning_becomes_part_of_the_nodes_document(client: Client, home: str, api_server: Path) -> None:
+    profile = "[main]\ninclude=openshift-node\n[sysctl]\nvm.swappiness=7\n[bootloader]\ncmdline=hugepages=2\n"
+    spec = {"profile": [{"name": "own", "data": profile}], "recommend": [{"priority": 20, "profile": "own"}]}
+    config = {"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": "quiet", "namespace": home}}
+    async with running_operator(api_server):
+        await client.create(node_pool(home))
+        plain = (await deployment_of(client, home))["spec"]["template"]["spec"]["bootstrap"]["dataSecretName"]
+        await client.patch(r.NODEPOOLS, "demo", home, {"spec": {"tuningConfig": [{"name": "quiet"}]}})
+        pool = await pool_with(client, home, "ValidTuningConfig", "False")
+        assert "'quiet'" in condition(pool, "ValidTuningConfig")["message"]
+        await client.create({**config, "data": {"tuning": json.dumps({"kind": "Tuned", "spec": spec})}})
+        pool = await pool_with(client, home, "ValidTuningConfig", "True")
+        assert condition(pool, "ValidTuningConfig")["reason"] == "FieldsNotHonoured"
+        assert "openshift-node" in condition(pool, "ValidTuningConfig")["message"]
+
+        async def rolled() -> str | None:
+            found = await client.get(r.MACHINEDEPLOYMENTS, "demo", f"{home}-demo")
+            name = str(found["spec"]["template"]["spec"]["bootstrap"]["dataSecretName"])
+            return name if name != plain else None
+
+        name = await eventually(rolled, "machines with the tuning replace those without")
+        target = name.rpartition("-")[2]
+        stored = await client.get(r.SECRETS, f"ignition-{home}-demo.demo-{target}", "hypershift")
+        document = json.loads(gzip.decompress(base64.b64decode(stored["data"]["payload"])))
+        files = {f["path"]: f["contents"]["source"] for f in document["storage"]["files"]}
+        assert "swappiness" in files["/etc/sysctl.d/95-tuning.conf"] and "/etc/hcp/kernel-arguments" in files
+        await client.patch(r.NODEPOOLS, "demo", home, {"spec": {"tuningConfig": None}})
+
+        async def back() -> bool:
+            found = await client.get(r.MACHINEDEPLOYMENTS, "demo", f"{home}-demo")
+            return bool(found["spec"]["template"]["spec"]["bootstrap"]["dataSecretName"] == plain)
+
+        assert await eventually(back), "without tuning the configuration is what it was"
 
 
 async def test_pause_holds_machines_still(client: Client, home: str, api_server: Path) -> None:
@@ -342,3 +379,42 @@ async def test_a_deleted_cache_comes_back_without_replacing_machines(
         assert await eventually(back)
         after = (await deployment_of(client, home))["spec"]["template"]["spec"]["infrastructureRef"]["name"]
         assert after == before
+
+
+async def test_authorities_of_a_proxy_and_of_registries_reach_machines_and_new_ones_replace_none(
+    client: Client, home: str, api_server: Path
+) -> None:
+    proxy, registry, other = (new_ca(name).cert_pem.decode() for name in ("proxy", "registry", "other"))
+
+    async def give(name: str, data: dict[str, str]) -> None:
+        await client.apply(
+            {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": name, "namespace": home}, "data": data}
+        )
+
+    async def document() -> str:
+        pool = (await deployment_of(client, home))["spec"]["template"]["spec"]
+        target = pool["bootstrap"]["dataSecretName"].removeprefix("user-data-demo-")
+        secret = await client.get(r.SECRETS, f"ignition-{home}-demo.demo-{target}", "hypershift")
+        return gzip.decompress(base64.b64decode(secret["data"]["payload"])).decode()
+
+    async def has(*certificates: str) -> bool:
+        found = unquote(await document())
+        parts = [part.encode() for part in certificates]
+        plain = found.encode() + b"".join(base64.b64decode(one) for one in _BASE64.findall(found))
+        return all(part in plain for part in parts)
+
+    await give("of-proxy", {"ca-bundle.crt": proxy})
+    await give("of-registries", {"registry.test..5000": registry, "broken.test": "no certificate"})
+    configuration = {
+        "proxy": {"httpProxy": "http://proxy.test:3128", "trustedCA": {"name": "of-proxy"}},
+        "image": {"additionalTrustedCA": {"name": "of-registries"}},
+    }
+    await client.patch(r.HOSTEDCLUSTERS, "demo", home, {"spec": {"configuration": configuration}})
+    async with running_operator(api_server, []):
+        await client.create(node_pool(home))
+        await eventually(lambda: has(proxy, registry), "machines get both")
+        assert "broken.test" not in await document(), "what containerd could not read never gets there"
+        before = (await deployment_of(client, home))["spec"]["template"]
+        await give("of-proxy", {"ca-bundle.crt": proxy + other})
+        await eventually(lambda: has(proxy, registry, other), "new machines get the new one too")
+        assert (await deployment_of(client, home))["spec"]["template"] == before, "those that run stay"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import subprocess
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.cli_runner import Runner
+from tests.support.image_sets import Site
 from tests.support.published_images import BIG, VERSION, artifacts
 from tests.support.registry import Registry, start
 from tests.support.registry_front import front
@@ -17,6 +19,7 @@ from tests.support.registry_front import front
 from hcp import release
 from hcp.errors import HcpError
 from hcp.oci import Auths, Reference, RegistryClient, signature
+from hcp.oci.mirrors import from_objects
 from hcp.oci.push import Pusher
 from hcp.oci.push_errors import PushError
 from hcp.publish.run import Published, publish
@@ -255,6 +258,10 @@ async def test_a_signature_is_made_once_and_openssl_agrees(
     (tmp_path / "signature").write_bytes(base64.b64decode(said))
     words = ["openssl", "dgst", "-sha256", "-verify", str(public), "-signature", str(tmp_path / "signature")]
     subprocess.run([*words, str(tmp_path / "document")], check=True, capture_output=True)
+    cli = Runner(tmp_path / "none", tmp_path)
+    assert str(ref.digest) in cli.ok("release", "verify", image, "--key", str(public), "--insecure").out
+    _, third = _keys(tmp_path / "third")
+    assert "was made with this key" in cli.fails("release", "verify", image, "--key", str(third), "--insecure")
 
 
 def _keys(folder: Path) -> tuple[Path, Path]:
@@ -292,6 +299,30 @@ async def test_the_commands_read_what_was_published(closed: Registry, images: di
     assert "does not exist" in cli.fails("release", "info", f"{place}/release:9", *access)
     assert "--authfile" in cli.fails("release", "info", f"{place}/release:{VERSION}", "--ca", "ca.pem")
     assert "--ca" in cli.fails("release", "list", place, "--authfile", "auth.json")
+
+
+async def test_mirroring_the_operator_brings_what_it_names(
+    closed: Registry, images: dict[str, Path], tmp_path: Path
+) -> None:
+    async with _pusher(closed) as pusher:
+        published = await _publish(pusher, images, tmp_path / "work", "onward")
+    (tmp_path / "target").mkdir()
+    target, process = start(tmp_path / "target", passwords=True)
+    try:
+        site = Site(tmp_path / "site", closed, target)
+        site.configure({"additionalImages": [{"name": published.operator}]})
+        words = ("-c", "isc.yaml", "--workspace", "file://w", f"docker://{target.host}")
+        await asyncio.to_thread(site.ok, *words)
+        mirrors = from_objects(site.documents("w/working-dir/cluster-resources/idms-oc-mirror.yaml"))
+        async with RegistryClient(target.auths, target.ca_pem, mirrors) as client:
+            listed = await client.read_files(published.operator, ["opt/hcp/images.json"])
+            named = json.loads(listed["opt/hcp/images.json"]).values()
+            assert named
+            for image in named:
+                assert (await client.manifest(image)).found_at.registry == target.host
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_bad_input_is_refused_before_anything_is_built(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ async def a_cluster_comes_and_goes(server: ApiServer, directory: Path) -> None:
         async with Client(load_config(server.kubeconfig)) as admin:
             kubeconfig = await as_operator(server, admin)
             await admin.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "clusters"}})
-            await crds_support.install(admin, [open_crd(k.INGRESS_CONFIGS)])
+            await crds_support.install(admin, [open_crd(k.INGRESS_CONFIGS), open_crd(k.PODMONITORS)])
             ingress = {"apiVersion": "config.openshift.io/v1", "kind": "Ingress", "metadata": {"name": "cluster"}}
             await admin.apply({**ingress, "spec": {"domain": "apps.example.test"}})
             image = await s.push_release(registry, directory, "1.36.3")
@@ -127,6 +127,7 @@ async def a_cluster_comes_and_goes(server: ApiServer, directory: Path) -> None:
                     {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": "default", "namespace": ns}}
                 )
                 await eventually(lambda: _some(admin, k.CAPI_CLUSTERS, ns), "Cluster API knows it")
+                await eventually(lambda: _some(admin, k.PODMONITORS, ns), "Prometheus knows it")
                 await s.report_ready(admin, ns)
                 pod = {"name": "left", "namespace": ns, "labels": {LABEL_COMPONENT: "etcd"}}
                 spec = {"containers": [{"name": "x", "image": "x"}], "nodeName": "none"}

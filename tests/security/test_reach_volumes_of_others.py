@@ -24,7 +24,7 @@ from hcp.api.paths import at
 from hcp.controlplane.storage import account
 from hcp.csi import rpc
 from hcp.csi.kubevirt import objects, rights
-from hcp.csi.kubevirt.access import Wish
+from hcp.csi.kubevirt.access import Access
 from hcp.csi.kubevirt.origins import Source
 from hcp.csi.kubevirt.volumes import Volumes
 from hcp.csi.wire import csi_pb2 as csi
@@ -157,7 +157,7 @@ async def test_a_name_that_another_cluster_has_is_neither_given_nor_described(
 async def test_a_forged_attachment_reaches_no_foreign_machine_and_no_foreign_volume(
     admin: Client, infra: s.Hands
 ) -> None:
-    await Volumes(s.ByHand(admin, s.SETTINGS)).create("pvc-mine", [Wish()], 64 * MI, 0, {}, Source())
+    await Volumes(s.ByHand(admin, s.SETTINGS)).create("pvc-mine", [Access()], 64 * MI, 0, {}, Source())
     await s.persistent_volume(admin, "mine", "pvc-mine")
     await s.persistent_volume(admin, "etcd", "data-etcd-0")
     await s.persistent_volume(admin, "theirs", "pvc-neighbour")
@@ -190,7 +190,7 @@ async def test_access_modes_written_by_hand_put_no_disk_on_two_machines(
     admin: Client, infra: s.Hands, tmp_path: Path
 ) -> None:
     """A PersistentVolume may say ReadWriteMany of a volume that was made for one."""
-    await Volumes(s.ByHand(admin, s.SETTINGS)).create("pvc-one", [Wish()], 64 * MI, 0, {}, Source())
+    await Volumes(s.ByHand(admin, s.SETTINGS)).create("pvc-one", [Access()], 64 * MI, 0, {}, Source())
     shared = csi.VolumeCapability(
         access_mode=_Mode(mode=_Mode.MULTI_NODE_MULTI_WRITER), block=csi.VolumeCapability.BlockVolume()
     )

@@ -46,6 +46,21 @@ WRITTEN = [
 ]
 
 
+# What annotations hold is checked by no definition.
+ANNOTATED = {
+    "timeout": f"5s{COMMANDS}",
+    "timeout-tunnel": "1h if TRUE",
+    "balance": f"source{COMMANDS}",
+    "rate-limit-connections": f"true{COMMANDS}",
+    "rate-limit-connections.rate-http": "5 or TRUE",
+    "ip_allowlist": f"10.0.0.1{COMMANDS}",
+    "ip_whitelist": "0.0.0.0/0|evil",
+    "hsts_header": "max-age=1\r\nSet-Cookie: evil=1",
+    "rewrite-target": "/%[env(HOME)]|evil",
+    "set-forwarded-headers": f"never{COMMANDS}",
+}
+
+
 def body(name: str, namespace: str, spec: dict[str, Any]) -> dict[str, Any]:
     return {
         "apiVersion": "route.openshift.io/v1",
@@ -115,6 +130,25 @@ async def test_a_cluster_that_lets_everything_through_serves_no_word_of_it(
     assert "shutdown" not in written
     assert "evil" not in written
     assert written.isascii()
+
+
+async def test_words_of_annotations_are_no_rules(world: World) -> None:
+    await serve_good(world)
+    pid = world.process.pid
+    await world.service("mine", await world.backend("mine", tls=False))
+    for number, (name, value) in enumerate(ANNOTATED.items()):
+        made = body(f"bad-{number}", world.namespace, {"host": f"h{number}.example.com"})
+        made["metadata"]["annotations"] = {f"haproxy.router.openshift.io/{name}": value}
+        await world.client.create(made)
+    for number in range(len(ANNOTATED)):
+        assert (await world.admitted(f"bad-{number}"))["reason"] == "InvalidAnnotation"
+        assert (await world.http(f"h{number}.example.com"))[0] == 503
+    await serve_good(world, "later", "later.example.com")
+    assert world.process.pid == pid
+    written = "".join(world.process.settings.map_file(name).read_text() for name in world.process.settings.tables)
+    assert "shutdown" not in written
+    assert "evil" not in written
+    assert "TRUE" not in written
 
 
 async def test_hundreds_of_bad_routes_write_no_hundreds_of_events(world: World) -> None:

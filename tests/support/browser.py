@@ -11,6 +11,7 @@ import os
 import re
 import ssl
 import sys
+import urllib.error
 import urllib.parse
 import urllib.request
 
@@ -21,10 +22,10 @@ def main(url: str) -> None:
     opener = urllib.request.build_opener(
         urllib.request.ProxyHandler({}), urllib.request.HTTPSHandler(context=context), jar
     )
-    page = opener.open(url, timeout=60)
+    page, asked = opener.open(url, timeout=60), False
     for _ in range(8):
         text, here = page.read().decode(), page.geturl()
-        if here.startswith("http://127.0.0.1"):
+        if here.startswith(("http://127.0.0.1", "http://localhost")):
             return
         chosen = os.environ.get("LOGIN_BY", "")
         links = [html.unescape(link) for link in re.findall(r'href="([^"]*/auth/[^"]*)"', text)]
@@ -39,8 +40,14 @@ def main(url: str) -> None:
         target = urllib.parse.urljoin(here, html.unescape(action[1])) if action else here
         filled = dict(re.findall(r'<input type="hidden" name="([^"]*)" value="([^"]*)"', form[2]))
         if 'name="login"' in form[2]:
+            if asked:
+                raise SystemExit("turned away: the same form again")
+            asked = True
             filled |= {"login": os.environ["LOGIN_NAME"], "password": os.environ["LOGIN_PASSWORD"]}
-        page = opener.open(target, urllib.parse.urlencode(filled).encode(), timeout=60)
+        try:
+            page = opener.open(target, urllib.parse.urlencode(filled).encode(), timeout=60)
+        except urllib.error.HTTPError as error:
+            raise SystemExit(f"turned away: {error}") from error
     raise SystemExit(f"no way through: {page.geturl()}")
 
 

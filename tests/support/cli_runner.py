@@ -45,12 +45,14 @@ class Runner:
             "HCP_TRACEBACK": "1",
         }
 
-    def start(self, *words: str, prog: str = "hcp", deaf: bool = False) -> subprocess.Popen[str]:
+    def start(
+        self, *words: str, prog: str = "hcp", deaf: bool = False, env: dict[str, str] | None = None
+    ) -> subprocess.Popen[str]:
         """As a shell starts it: hearing Ctrl-C, whoever started the tests, or deaf, as its background jobs are."""
         hearing = f"--{'ignore' if deaf else 'default'}-signal=INT"
         return subprocess.Popen(
             ["env", hearing, str(BIN / prog), *words],
-            env=self.env,
+            env=self.env | (env or {}),
             cwd=self.folder,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,

@@ -39,8 +39,15 @@ class Containerd:
 
 
 @contextmanager
-def containerd(folder: Path, settings: Mapping[str, str]) -> Iterator[Containerd]:
-    """`settings`: files that its configuration imports, by name."""
+def containerd(
+    folder: Path,
+    settings: Mapping[str, str],
+    *,
+    inside: tuple[str, ...] = (),
+    more_environment: Mapping[str, str] | None = None,
+) -> Iterator[Containerd]:
+    """`settings`: files that its configuration imports, by name. `inside`: the beginning of a command that runs it in
+    another network."""
     folder.mkdir(parents=True)
     for name, text in settings.items():
         (folder / name).write_text(text)
@@ -48,11 +55,11 @@ def containerd(folder: Path, settings: Mapping[str, str]) -> Iterator[Containerd
     programs = payload.ensure(["containerd"])["containerd"] / "bin"
     made = Containerd(folder, programs)
     # In a mount namespace of its own: what it mounts goes with it.
-    command: list[str | Path] = ["unshare", "--mount", "--kill-child", "--fork", programs / "containerd"]
+    command: list[str | Path] = [*inside, "unshare", "--mount", "--kill-child", "--fork", programs / "containerd"]
     command += ["--config", folder / "config.toml", "--address", folder / "socket"]
     command += ["--root", folder / "root", "--state", folder / "state"]
     with (folder / "log").open("wb") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)
+        process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ, **(more_environment or {})})
     try:
         while made.ctr("version", check=False).returncode:
             assert process.poll() is None, (folder / "log").read_text()

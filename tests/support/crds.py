@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import copy
 from typing import Any
 
 from hcp.api import generate
 from hcp.kube import Client
 from hcp.kube import resources as r
+from hcp.kube.errors import ServerFailure, Unreachable
+
+TRIES = 4
 
 Object = dict[str, Any]
 
@@ -19,10 +23,18 @@ async def install(client: Client, crds: list[Object] | None = None) -> None:
 
 
 async def _install(client: Client, crd: Object) -> None:
-    live = await client.apply(crd)
+    live = await _applied(client, crd)
     while not _established(live):
         await asyncio.sleep(0.05)
         live = await client.get(r.CRDS, crd["metadata"]["name"])
+
+
+async def _applied(client: Client, crd: Object) -> Object:
+    """A starved server lets a request run out of time; asking once more does no harm."""
+    for _ in range(TRIES - 1):
+        with contextlib.suppress(Unreachable, ServerFailure):
+            return await client.apply(crd)
+    return await client.apply(crd)
 
 
 def _established(crd: Object) -> bool:

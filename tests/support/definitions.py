@@ -1,4 +1,4 @@
-"""Definitions of other projects' kinds: the real ones of Cluster API, KubeVirt and CDI, open ones of the rest."""
+"""Definitions of other projects' kinds: of Cluster API, KubeVirt, CDI and OpenShift the real ones, else open ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from hcp.kube import resources as r
 from hcp.router.crd import route_crd
 
 Object = dict[str, Any]
-COMPONENTS = ("cluster-api", "cluster-api-kubevirt", "kubevirt-definitions", "cdi-definitions")
+COMPONENTS = (
+    *("cluster-api", "cluster-api-kubevirt", "kubevirt-definitions", "cdi-definitions"),
+    *("openshift-definitions", "mirror-definitions"),
+)
 OPEN = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
 
 

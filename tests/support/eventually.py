@@ -12,7 +12,7 @@ from hcp.errors import HcpError
 
 T = TypeVar("T")
 # What a check may meet on the way: an object or a field that is not there yet, a server that starts or is busy.
-NOT_YET = (HcpError, AssertionError, LookupError, OSError, ValueError, subprocess.TimeoutExpired)
+NOT_YET = (HcpError, AssertionError, LookupError, OSError, ValueError, StopIteration, subprocess.TimeoutExpired)
 
 
 async def eventually(
@@ -30,6 +30,11 @@ async def eventually(
                 return answer
             last = answer
         except NOT_YET as error:
+            last = error
+        except RuntimeError as error:
+            # A coroutine whose `next` found nothing; what it looked for may yet come.
+            if not isinstance(error.__cause__, StopIteration):
+                raise
             last = error
         if between is not None:
             await between()

@@ -10,8 +10,8 @@ from hcp.kube import resources as k
 from hcp.kube.errors import AlreadyExists
 
 SYSTEM = "kube-system"
-# Where our Deployments are.
-NAMESPACES = (SYSTEM, "openshift-ingress")
+# Where our parts are.
+NAMESPACES = (SYSTEM, "openshift-ingress", "openshift-monitoring")
 
 
 async def join(guest: Client, name: str, kubelet: str = "v1.36.3") -> None:
@@ -38,15 +38,16 @@ async def join(guest: Client, name: str, kubelet: str = "v1.36.3") -> None:
 
 async def report_available(guest: Client, *, but: str = "") -> None:
     """All pods of our parts run, `but` those of one."""
-    for live in await guest.list(k.DAEMONSETS, SYSTEM):
+    for live in [one for ns in NAMESPACES for one in await guest.list(k.DAEMONSETS, ns)]:
         have = 0 if live["metadata"]["name"] == but else 1
         counts = {"desiredNumberScheduled": 1, "currentNumberScheduled": 1, "numberMisscheduled": 0}
         counts |= dict.fromkeys(("numberReady", "numberAvailable", "updatedNumberScheduled"), have)
         await _write(guest, k.DAEMONSETS, live, counts)
-    for live in [one for ns in NAMESPACES for one in await guest.list(k.DEPLOYMENTS, ns)]:
+    kinds = (k.DEPLOYMENTS, k.STATEFULSETS)
+    for resource, live in [(kind, one) for kind in kinds for ns in NAMESPACES for one in await guest.list(kind, ns)]:
         have = 0 if live["metadata"]["name"] == but else live["spec"]["replicas"]
         counts = {"replicas": have, "updatedReplicas": have, "readyReplicas": have, "availableReplicas": have}
-        await _write(guest, k.DEPLOYMENTS, live, counts)
+        await _write(guest, resource, live, counts)
 
 
 async def _write(guest: Client, resource: k.Resource, live: dict[str, Any], counts: dict[str, Any]) -> None:

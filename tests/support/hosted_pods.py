@@ -47,6 +47,11 @@ class HostedPods(s.HostedProcesses):
     def etcd_url(self) -> str:
         return f"https://127.0.0.1:{self._etcd_port}"
 
+    @property
+    def api_folder(self) -> Path:
+        """Where the API server that runs has its volumes."""
+        return self._directory / f"api-{self._generation}" / "kube-apiserver"
+
     async def begin(self) -> None:
         self._server = await asyncio.start_server(self._forward, "127.0.0.1", self.port)
         self._task = asyncio.create_task(self._follow())

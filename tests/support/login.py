@@ -42,6 +42,10 @@ class HostedLogin(s.HostedProcesses):
         return self._processes[1]
 
     @property
+    def api_log(self) -> Path:
+        return self._directory / "kube-apiserver.log"
+
+    @property
     def server(self) -> subprocess.Popen[bytes]:
         assert self._dex is not None
         return self._dex

@@ -311,7 +311,7 @@ class HostedProcesses:
             volume = volumes.get(mount["name"], {})
             if "secret" in volume:
                 live = await client.get(k.SECRETS, volume["secret"]["secretName"], ns)
-                for key, value in live["data"].items():
+                for key, value in (live.get("data") or {}).items():
                     (target / key).write_bytes(base64.b64decode(value))
             elif "configMap" in volume:
                 live = await client.get(k.CONFIGMAPS, volume["configMap"]["name"], ns)

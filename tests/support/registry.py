@@ -55,10 +55,12 @@ def start(
     deletes: bool = False,
     address: str = "127.0.0.1",
     inside: tuple[str, ...] = (),
+    names: tuple[str, ...] = (),
 ) -> tuple[Registry, subprocess.Popen[bytes]]:
-    """`inside`: the beginning of a command that starts it elsewhere, such as in a network namespace."""
+    """`inside`: the beginning of a command that starts it elsewhere, such as in a network namespace. `names`: further
+    ones of its certificate."""
     ca = pki.new_ca("registry")
-    leaf = pki.issue(ca, "localhost", dns=("localhost",), ips=(address,), usage="server")
+    leaf = pki.issue(ca, "localhost", dns=("localhost", *names), ips=(address,), usage="server")
     (directory / "tls.crt").write_bytes(leaf.cert_pem)
     (directory / "tls.key").write_bytes(leaf.key_pem)
     (directory / "htpasswd").write_text(HTPASSWD)

@@ -19,9 +19,9 @@ _PIECE = 64 << 10
 @dataclass
 class Front:
     """`cuts`: after so many bytes each of the next PATCH requests loses its connection. `busy`: so many requests are
-    told to come again. `halves`: so many blobs are sent half, and the connection ends. `lost`: so many PUT requests
-    are done, and nobody hears of it. `tokens`: requests need a token,
-    bought with the login `push`/`secret`, with enough scope.
+    told to come again, by turns with 429 and 503. `halves`: so many blobs are sent half, and the connection ends.
+    `lost`: so many PUT requests are done, and nobody hears of it. `tokens`: requests need a token, bought with the
+    login `push`/`secret`, with enough scope.
     """
 
     upstream: str
@@ -51,7 +51,7 @@ class Front:
         self.seen[request.method] += 1
         if self.busy > 0 and request.method != "HEAD":
             self.busy -= 1
-            return web.Response(status=503, headers={"Retry-After": "0"}, text="later")
+            return web.Response(status=(503, 429)[self.busy % 2], headers={"Retry-After": "0"}, text="later")
         if self.tokens and (missing := self._missing(request)):
             realm = f'Bearer realm="{self.address}/token",service="front",scope="{missing}"'
             return web.Response(status=401, headers={"WWW-Authenticate": realm})

@@ -118,19 +118,18 @@ class World:
         self.servers.append(made.server)
         return made
 
-    async def dial(self, host: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, str]:
+    async def dial(self, host: str, port: int = 0) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, str]:
         context = ssl.create_default_context()
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-        reader, writer = await asyncio.open_connection(
-            "127.0.0.1", self.process.settings.https_port, ssl=context, server_hostname=host
-        )
+        port = port or self.process.settings.https_port
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context, server_hostname=host)
         return reader, writer, (await reader.readline()).decode().strip()
 
-    async def greeting(self, host: str) -> str | None:
+    async def greeting(self, host: str, port: int = 0) -> str | None:
         """The name of the server behind a host; None when the connection is refused."""
         try:
-            _, writer, name = await self.dial(host)
+            _, writer, name = await self.dial(host, port)
         except (OSError, ssl.SSLError, ConnectionError):
             return None
         writer.close()
@@ -213,9 +212,9 @@ class World:
         await eventually(check)
         return found[0]
 
-    async def reaches(self, host: str, name: str | None) -> None:
+    async def reaches(self, host: str, name: str | None, port: int = 0) -> None:
         async def check() -> bool:
-            return await self.greeting(host) == name
+            return await self.greeting(host, port) == name
 
         await eventually(check)
 
@@ -225,8 +224,9 @@ async def running_world(
     client: Client, namespace: str, directory: Path, crd: dict[str, Any] | None = None, **options: Any
 ) -> AsyncIterator[World]:
     await support.install(client, [crd or route_crd()])
-    ports: dict[str, Any] = {"http_port": free_port(), "https_port": free_port(), "address": "127.0.0.1"}
-    settings = Settings(directory / "r", **ports, max_connections=200, ends_tls="certificate" in options)
+    ports: dict[str, Any] = {name: free_port() for name in ("http_port", "https_port", "named_port")}
+    ends = "certificate" in options
+    settings = Settings(directory / "r", **ports, address="127.0.0.1", max_connections=200, ends_tls=ends)
     process = HAProxy(settings, haproxy_binary())
     made = World(client, namespace, Router(client, process, DOMAIN), process, directory, options=options)
     try:

@@ -2,10 +2,25 @@
 
 from __future__ import annotations
 
-from hcp.api.schema import Schema, array, immutable, obj, rule, string
+from hcp.api.schema import Schema, array, obj, rule, string
 
-CAPABILITIES = ("ImageRegistry", "openshift-samples", "Insights", "baremetal", "Console", "NodeTuning", "Ingress")
+# One of ours, the only one that can be changed later: Prometheus inside the guest. The others are those of the
+# established API.
+MONITORING = "Monitoring"
+CAPABILITIES = (
+    *("ImageRegistry", "openshift-samples", "Insights", "baremetal", "Console", "NodeTuning", "Ingress"),
+    MONITORING,
+)
 METRICS_SETS = ("Telemetry", "SRE", "All")
+
+
+def _but_monitoring(whose: str) -> str:
+    """Both lists as one, without the name that may come and go."""
+
+    def of(field: str) -> str:
+        return f"(has({whose}.{field}) ? {whose}.{field}.filter(one, one != '{MONITORING}') : [])"
+
+    return f"({of('enabled')} + ['/'] + {of('disabled')})"
 
 
 def capabilities() -> Schema:
@@ -22,7 +37,7 @@ def capabilities() -> Schema:
             "!has(self.disabled) || !('Ingress' in self.disabled) || 'Console' in self.disabled",
             "Ingress can only be disabled when Console is disabled too",
         ),
-        immutable("capabilities"),
+        rule(f"{_but_monitoring('self')} == {_but_monitoring('oldSelf')}", "capabilities is immutable"),
     ]
     return obj(fields, "Optional parts of the guest.", default={}, rules=rules)
 

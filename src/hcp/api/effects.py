@@ -55,10 +55,20 @@ HOSTEDCLUSTER: dict[str, Effect] = {
     "pullSecret": Effect(machines=True, note="another name replaces machines, another content does not"),
     "sshKey": MACHINES,
     "serviceAccountSigningKey": Effect((API, MANAGER)),
+    "capabilities": Effect(note="parts inside the guest come or go"),
+    "monitoring.metricsSet": Effect(note="PodMonitors of the control plane change"),
     "configuration.apiServer.audit": Effect((API,)),
+    "configuration.apiServer.clientCA": Effect(note="kube-apiserver reads the authorities again"),
+    "configuration.apiServer.servingCerts": Effect(
+        (API,), note="only when other names or Secrets are given; another certificate in a Secret is read again"
+    ),
+    "configuration.apiServer.tlsSecurityProfile": Effect((API, MANAGER, SCHEDULER)),
     "configuration.authentication": Effect(
         (API,),
         note="only when an issuer comes first or goes, in a release without login; else its file is read again",
+    ),
+    "configuration.image.additionalTrustedCA": Effect(
+        machines=True, note="another name replaces machines, another content does not"
     ),
     "configuration.network.serviceNodePortRange": Effect((API,)),
     "configuration.oauth": Effect(note="the OAuth server starts anew; users of HTPasswd come and go without it"),
@@ -66,6 +76,10 @@ HOSTEDCLUSTER: dict[str, Effect] = {
     "configuration.proxy.httpProxy": MACHINES,
     "configuration.proxy.httpsProxy": MACHINES,
     "configuration.proxy.noProxy": MACHINES,
+    "configuration.proxy.trustedCA": Effect(
+        machines=True, note="another name replaces machines, another content does not"
+    ),
+    "configuration.scheduler.profile": Effect((SCHEDULER,)),
     "auditWebhook": Effect((API,), note="also when the Secret's content changes"),
     "imageContentSources": Effect(machines=True, note="the release is read through them at once"),
     "additionalTrustBundle": Effect(machines=True, note="another name replaces machines, another content does not"),
@@ -92,7 +106,7 @@ NODEPOOL: dict[str, Effect] = {
     "nodeLabels": Effect(note="nodes are labelled in place"),
     "taints": Effect(note="nodes are tainted in place"),
     "pausedUntil": Effect(note="the operator stops or goes on"),
-    "tuningConfig": Effect(note="checked, without effect"),
+    "tuningConfig": MACHINES,
     "osImageStream": Effect(note="without effect: the release decides"),
 }
 

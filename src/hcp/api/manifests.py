@@ -89,9 +89,23 @@ def http_probe(path: str, port: str, *, scheme: str = "HTTP", **more: int) -> Ob
     return {"httpGet": {"path": path, "port": port, "scheme": scheme}, **more}
 
 
+def scraped(port: int) -> dict[str, str]:
+    """Annotations by which a Prometheus without an operator finds plain metrics."""
+    return {"prometheus.io/scrape": "true", "prometheus.io/port": str(port), "prometheus.io/path": "/metrics"}
+
+
 def deployment(
-    name: str, namespace: str, pod: Object, *, labels: Mapping[str, str], selector: Mapping[str, str], replicas: int
+    name: str,
+    namespace: str,
+    pod: Object,
+    *,
+    labels: Mapping[str, str],
+    selector: Mapping[str, str],
+    replicas: int,
+    metrics: int = 0,
 ) -> Object:
+    """`metrics`: the port on which its pods serve them."""
+    noted = {"annotations": scraped(metrics)} if metrics else {}
     return {
         "apiVersion": "apps/v1",
         "kind": "Deployment",
@@ -99,7 +113,7 @@ def deployment(
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": dict(selector)},
-            "template": {"metadata": {"labels": dict(labels)}, "spec": pod},
+            "template": {"metadata": {"labels": dict(labels), **noted}, "spec": pod},
         },
     }
 

@@ -123,7 +123,11 @@ ANNOTATION_KUBEVIRT_TOPOLOGY_SPREAD = f"{GROUP}/nodepool-supports-kubevirt-topol
 ANNOTATION_TERMINATION_GRACE = f"{GROUP}/kubevirt-termination-grace-period"
 # On a NodePool of platform None: names of machines that may join without anybody approving their certificates.
 ANNOTATION_EXPECTED_NODES = f"{GROUP}/expected-nodes"
+# Ours, on a HostedCluster: annotations, as a JSON object, for the load balancers of Services inside it.
+ANNOTATION_LOAD_BALANCERS = f"{GROUP}/load-balancer-annotations"
 ANNOTATION_RESTORED_FROM_BACKUP = f"{GROUP}/restored-from-backup"
+# Ours, set by `hcp restore`: etcd waits for a snapshot with this SHA-256 and starts from it.
+ANNOTATION_RESTORE_SNAPSHOT = f"{GROUP}/restore-snapshot"
 ANNOTATION_CERTIFIED_CATALOG_IMAGE = f"{GROUP}/certified-operators-catalog-image"
 ANNOTATION_COMMUNITY_CATALOG_IMAGE = f"{GROUP}/community-operators-catalog-image"
 ANNOTATION_REDHAT_CATALOG_IMAGE = f"{GROUP}/redhat-operators-catalog-image"

@@ -40,3 +40,11 @@ def advertise_address(spec: Spec) -> str:
 
 def api_port(spec: Spec) -> int:
     return int(at(spec, "networking.apiServer.port", defaults.API_PORT))
+
+
+def publishing(spec: Spec, service: str) -> str:
+    """How a service is published; those that are not named have a Route."""
+    for entry in spec.get("services") or []:
+        if entry.get("service") == service:
+            return str(at(entry, "servicePublishingStrategy.type", "Route"))
+    return "Route"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hcp.api import defaults, names
 from hcp.controlplane import apiserver_config as files
-from hcp.controlplane import audit, authentication, konnectivity, tuning
+from hcp.controlplane import audit, authentication, konnectivity, serving_certs, tls_profiles, tuning
 from hcp.controlplane.meta import MANAGER, component_labels, obj
 from hcp.controlplane.params import Manifest, Params
 from hcp.controlplane.pod import (
@@ -24,17 +24,6 @@ COMPONENT = "kube-apiserver"
 ROOT = "/etc/kubernetes"
 AUDIT_DIR = "/var/log/kube-apiserver"
 PLUGINS = "NodeRestriction,OwnerReferencesPermissionEnforcement,PodNodeSelector,PodTolerationRestriction"
-CIPHERS = (
-    "TLS_AES_128_GCM_SHA256",
-    "TLS_AES_256_GCM_SHA384",
-    "TLS_CHACHA20_POLY1305_SHA256",
-    "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
-    "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
-    "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
-    "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
-    "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
-    "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
-)
 # volume -> (directory, source Secret); ConfigMaps and others are added below.
 SECRETS = {
     "kas-server-crt": "server",
@@ -55,7 +44,8 @@ NOT_HASHED = frozenset({"client-ca"})
 
 
 def _secrets(p: Params) -> dict[str, str]:
-    return SECRETS | ({audit.WEBHOOK: "audit-webhook"} if p.audit_webhook else {})
+    more = {audit.WEBHOOK: "audit-webhook"} if p.audit_webhook else {}
+    return SECRETS | more | ({serving_certs.SECRET: serving_certs.FOLDER} if p.named_certs else {})
 
 
 def _config_maps(p: Params) -> dict[str, str]:
@@ -63,15 +53,15 @@ def _config_maps(p: Params) -> dict[str, str]:
 
 
 def mounted(p: Params) -> tuple[tuple[str, str], ...]:
-    """(kind, name) of everything whose change must roll the pod."""
-    found = [("Secret", s) for s in (*_secrets(p), "konnectivity-cluster")]
+    """(kind, name) of everything whose change must roll the pod. Certificates for further names are read again."""
+    found = [("Secret", s) for s in (*_secrets(p), "konnectivity-cluster") if s != serving_certs.SECRET]
     found += [("ConfigMap", c) for c in CONFIG_MAPS if c not in NOT_HASHED]
     return tuple(found)
 
 
 def arguments(p: Params, root: str = ROOT, audit_dir: str = AUDIT_DIR) -> list[str]:
     """kube-apiserver's command line."""
-    notes = p.annotations
+    notes, tls = p.annotations, tls_profiles.of(p.api_config)
     args = {
         "advertise-address": p.advertise_address,
         "allow-privileged": "true",
@@ -132,8 +122,8 @@ def arguments(p: Params, root: str = ROOT, audit_dir: str = AUDIT_DIR) -> list[s
         "storage-media-type": "application/vnd.kubernetes.protobuf",
         "strict-transport-security-directives": "max-age=31536000,includeSubDomains,preload",
         "tls-cert-file": f"{root}/server/tls.crt",
-        "tls-cipher-suites": ",".join(CIPHERS),
-        "tls-min-version": "VersionTLS12",
+        "tls-cipher-suites": ",".join(tls.ciphers),
+        "tls-min-version": tls.version,
         "tls-private-key-file": f"{root}/server/tls.key",
         "v": tuning.value(notes, names.ANNOTATION_KAS_VERBOSITY, "1"),
     }
@@ -144,7 +134,7 @@ def arguments(p: Params, root: str = ROOT, audit_dir: str = AUDIT_DIR) -> list[s
             "audit-webhook-config-file": f"{root}/audit-webhook/{audit.WEBHOOK_KEY}",
             "audit-webhook-mode": "batch",
         }
-    return [f"--{flag}={value}" for flag, value in args.items()]
+    return [f"--{flag}={value}" for flag, value in args.items()] + serving_certs.arguments(p.named_certs, root)
 
 
 def _environment(p: Params) -> dict[str, str]:

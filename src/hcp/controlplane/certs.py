@@ -52,7 +52,7 @@ def _svc(name: str, ns: str) -> tuple[str, ...]:
     return (name, f"{name}.{ns}", f"{name}.{ns}.svc", f"{name}.{ns}.svc.cluster.local")
 
 
-def _hosts(p: Params) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def hosts(p: Params) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The names and the addresses under which the API is called."""
     dns = [
         "localhost",
@@ -104,7 +104,7 @@ def etcd_leaves(p: Params) -> list[LeafSecret]:
 
 def leaves(p: Params) -> list[LeafSecret]:
     """Every leaf of the control plane."""
-    dns, ips = _hosts(p)
+    dns, ips = hosts(p)
     konnectivity_dns, konnectivity_ips = list(_svc("konnectivity-server", p.namespace)), ["127.0.0.1"]
     if p.konnectivity_endpoint:
         target = konnectivity_ips if p.konnectivity_endpoint.is_ip else konnectivity_dns
@@ -165,7 +165,7 @@ def bundles(p: Params, cas: Mapping[str, bytes]) -> list[Manifest]:
 
     return [
         config_map(p, "root-ca", {"ca.crt": joined(("root-ca",))}),
-        config_map(p, "client-ca", {"ca.crt": joined(CLIENT_CAS)}),
+        config_map(p, "client-ca", {"ca.crt": joined(CLIENT_CAS) + p.client_ca.decode()}),
         config_map(p, "kubelet-client-ca", {"ca.crt": joined(KUBELET_CLIENT_CAS)}),
         config_map(p, "etcd-ca", {"ca.crt": joined(("etcd-signer",))}),
         config_map(p, "aggregator-client-ca", {"ca.crt": joined(("kas-aggregator-client-signer",))}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from hcp.api import names
-from hcp.controlplane import controllers, tuning, validity
+from hcp.controlplane import controllers, tls_profiles, tuning, validity
 from hcp.controlplane.controllers import ROOT
 from hcp.controlplane.params import Manifest, Params
 
@@ -59,11 +59,12 @@ def arguments(p: Params, root: str = ROOT) -> list[str]:
         "service-cluster-ip-range": ",".join(p.service_networks),
         "terminated-pod-gc-threshold": "1000",
         "tls-cert-file": f"{root}/server/tls.crt",
-        "tls-min-version": "VersionTLS12",
+        "tls-min-version": tls_profiles.of(p.api_config).version,
         "tls-private-key-file": f"{root}/server/tls.key",
         "use-service-account-credentials": "true",
         "v": tuning.value(p.annotations, names.ANNOTATION_KCM_VERBOSITY, "1"),
     }
+    args |= tls_profiles.chosen_ciphers(p.api_config)
     if p.allocate_node_cidrs:
         family = "-ipv6" if ":" in p.cluster_networks[0] else ""
         both = len(p.cluster_networks) > 1

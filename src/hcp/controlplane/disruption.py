@@ -7,8 +7,10 @@ from hcp.controlplane.params import Manifest, Params
 
 
 def budgets(p: Params) -> list[Manifest]:
-    """etcd and kube-apiserver: never below what serves, but a pod that is broken anyway may always go."""
-    limit = {"maxUnavailable": 1} if p.highly_available else {"minAvailable": 1}
+    """etcd and kube-apiserver: one pod at a time, and one that is broken anyway may always go.
+
+    A single replica may go too: who drains a node would otherwise wait for ever, and it comes back elsewhere.
+    """
     return [
         obj(
             p,
@@ -19,7 +21,7 @@ def budgets(p: Params) -> list[Manifest]:
                 "spec": {
                     "selector": {"matchLabels": component_labels(p, component)},
                     "unhealthyPodEvictionPolicy": "AlwaysAllow",
-                    **limit,
+                    "maxUnavailable": 1,
                 }
             },
         )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from hcp.api import names
+from hcp.api.manifests import scraped
 from hcp.controlplane.meta import MANAGER, component_labels, obj
 from hcp.controlplane.params import Manifest, Params
 from hcp.controlplane.pod import Pod, container, http_probe, requests, secret_volume, steady_period, template
@@ -87,12 +90,13 @@ def services(p: Params) -> list[Manifest]:
         # get around, which takes as long as starting it.
         front["publishNotReadyAddresses"] = True
     return [
-        obj(p, "v1", "Service", CLIENT, {"spec": front}, labels=labels),
+        obj(p, "v1", "Service", CLIENT, {"spec": front}, labels=labels, annotations=scraped(METRICS_PORT)),
         obj(p, "v1", "Service", DISCOVERY, {"spec": headless}, labels=labels),
     ]
 
 
-def stateful_set(p: Params, config_hash: str) -> Manifest:
+def stateful_set(p: Params, config_hash: str, first: Sequence[Manifest] = ()) -> Manifest:
+    """`first`: containers that run before etcd, in a cluster that starts from a snapshot."""
     labels = component_labels(p, COMPONENT)
     size = ("100m", "256Mi") if p.highly_available else ("6m", "64Mi")
     main = container(
@@ -125,6 +129,7 @@ def stateful_set(p: Params, config_hash: str) -> Manifest:
         [secret_volume("server-tls", "etcd-server-tls"), secret_volume("peer-tls", "etcd-peer-tls")],
         p.annotations.get(names.ANNOTATION_ETCD_PRIORITY) or names.PRIORITY_ETCD,
         config_hash,
+        first=first,
     )
     spec: Manifest = {
         "replicas": p.replicas,

@@ -68,6 +68,8 @@ def hosted_control_plane(p: Params, cluster: Mapping[str, Any]) -> Manifest:
     if not p.autoscaled or names.ANNOTATION_DISABLE_AUTOSCALER in annotations_of(cluster):
         annotations[names.ANNOTATION_DISABLE_AUTOSCALER] = "true"
     projected: Manifest = {key: spec[key] for key in COPIED if key in spec}
+    if configuration := _without_empty(projected.pop("configuration", None) or {}):
+        projected["configuration"] = configuration
     projected |= {
         "releaseImage": spec["release"]["image"],
         "pullSecret": {"name": "pull-secret"},
@@ -88,3 +90,9 @@ def hosted_control_plane(p: Params, cluster: Mapping[str, Any]) -> Manifest:
         },
         "spec": projected,
     }
+
+
+def _without_empty(block: Mapping[str, Any]) -> Manifest:
+    """Blocks that say nothing are left out: an API server makes null of one whose last field is taken away by apply."""
+    pruned = {key: _without_empty(value) if isinstance(value, Mapping) else value for key, value in block.items()}
+    return {key: value for key, value in pruned.items() if value != {}}

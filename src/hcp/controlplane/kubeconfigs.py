@@ -62,7 +62,7 @@ def external(p: Params, leaves: Mapping[str, Mapping[str, object]], root_ca: byt
     ]
     if p.api_dns_name:
         custom = f"https://{p.api_dns_name}:{p.api_endpoint.port}"
-        data = {KEY: _render(custom, root_ca, leaves["system-admin-client"])}
+        data = {KEY: _render(custom, root_ca + p.api_dns_trust, leaves["system-admin-client"])}
         result.append(secret(p, "custom-admin-kubeconfig", data))
     return result
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from hcp.api import names
 from hcp.api.paths import at
-from hcp.controlplane import authentication, htpasswd
+from hcp.controlplane import authentication, htpasswd, tls_profiles
 from hcp.controlplane.certs import LeafSecret
 from hcp.controlplane.identity_providers import CONFIG_DIR, USERS_DIR, Providers
 from hcp.controlplane.meta import MANAGER, component_labels, obj, secret
@@ -106,7 +106,7 @@ def config(
             "https": f"0.0.0.0:{PORT}",
             "tlsCert": f"{TLS_DIR}/tls.crt",
             "tlsKey": f"{TLS_DIR}/tls.key",
-            "tlsMinVersion": "1.2",
+            "tlsMinVersion": "1.3" if tls_profiles.of(p.api_config).version == tls_profiles.TLS13 else "1.2",
         },
         "telemetry": {"http": f"0.0.0.0:{METRICS_PORT}"},
         "frontend": {"issuer": p.name},

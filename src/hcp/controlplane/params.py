@@ -49,6 +49,14 @@ class Publishing:
     port: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class NamedCert:
+    """A certificate for host names besides those of the cluster's own; without names, for those in it."""
+
+    secret: str
+    names: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class Params:
     """One hosted control plane."""
@@ -82,6 +90,8 @@ class Params:
     api_dns_name: str = ""
     etcd_size: str = defaults.ETCD_SIZE
     etcd_storage_class: str = ""
+    # Where the snapshot lies that a new etcd starts from.
+    etcd_snapshot_url: str = ""
     # Of an etcd that somebody else runs; empty: the control plane has its own.
     foreign_etcd: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -90,6 +100,14 @@ class Params:
     labels: Mapping[str, str] = field(default_factory=dict)
     owner: Mapping[str, Any] | None = None
     api_config: Mapping[str, Any] = field(default_factory=dict)
+    # `configuration.scheduler`.
+    scheduler_config: Mapping[str, Any] = field(default_factory=dict)
+    # Certificates that the API server shows for further names: those whose Secrets could be used.
+    named_certs: tuple[NamedCert, ...] = ()
+    # Trusted for the name of one's own, besides the cluster's authority.
+    api_dns_trust: bytes = b""
+    # Further authorities whose client certificates log in.
+    client_ca: bytes = b""
     # Whether audit events are sent somewhere; the kubeconfig for it is copied beforehand.
     audit_webhook: bool = False
     # Where the operator runs: from there it looks after etcd.

@@ -128,6 +128,8 @@ class Pod:
     grace: int = 30
     labels: Mapping[str, str] | None = None
     spread: bool = True
+    # What runs before the rest, one after the other.
+    first: Sequence[Manifest] = ()
 
 
 def template(p: Params, pod: Pod) -> Manifest:
@@ -155,6 +157,8 @@ def template(p: Params, pod: Pod) -> Manifest:
         "containers": list(pod.containers),
         "volumes": list(pod.volumes),
     }
+    if pod.first:
+        spec["initContainers"] = list(pod.first)
     if p.node_selector:
         spec["nodeSelector"] = dict(p.node_selector)
     labels = {

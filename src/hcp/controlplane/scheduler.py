@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from hcp.api import names
-from hcp.controlplane import controllers, tuning
+from hcp.controlplane import controllers, tls_profiles, tuning
 from hcp.controlplane.controllers import ROOT
 from hcp.controlplane.meta import config_map
 from hcp.controlplane.params import Manifest, Params
@@ -38,8 +38,32 @@ def config(p: Params, root: str = ROOT) -> Manifest:
             "renewDeadline": f"{lease.renew_deadline}s",
             "retryPeriod": f"{lease.retry_period}s",
         },
+        **profiles(str(p.scheduler_config.get("profile") or "")),
     }
     return config_map(p, CONFIG, {"config.yaml": json.dumps(value, indent=1, sort_keys=True) + "\n"})
+
+
+def profiles(name: str) -> Manifest:
+    """What OpenShift's profiles change. The usual one, LowNodeUtilization, is what kube-scheduler does by itself."""
+    if name == "HighNodeUtilization":
+        packed = {
+            "apiVersion": "kubescheduler.config.k8s.io/v1",
+            "kind": "NodeResourcesFitArgs",
+            "scoringStrategy": {
+                "type": "MostAllocated",
+                "resources": [{"name": one, "weight": 1} for one in ("cpu", "memory")],
+            },
+        }
+        score = {"enabled": [{"name": "NodeResourcesFit", "weight": 5}]}
+        # Spreading by balance works against packing.
+        score["disabled"] = [{"name": "NodeResourcesFit"}, {"name": "NodeResourcesBalancedAllocation"}]
+        made = {"plugins": {"score": score}, "pluginConfig": [{"name": "NodeResourcesFit", "args": packed}]}
+    elif name == "NoScoring":
+        nothing = {"disabled": [{"name": "*"}]}
+        made = {"plugins": {"preScore": nothing, "score": nothing}}
+    else:
+        return {}
+    return {"profiles": [{"schedulerName": "default-scheduler", **made}]}
 
 
 def arguments(p: Params, root: str = ROOT) -> list[str]:
@@ -53,7 +77,8 @@ def arguments(p: Params, root: str = ROOT) -> list[str]:
         f"--secure-port={PORT}",
         f"--tls-cert-file={root}/server/tls.crt",
         f"--tls-private-key-file={root}/server/tls.key",
-        "--tls-min-version=VersionTLS12",
+        f"--tls-min-version={tls_profiles.of(p.api_config).version}",
+        *(f"--{flag}={value}" for flag, value in tls_profiles.chosen_ciphers(p.api_config).items()),
         f"--v={tuning.value(p.annotations, names.ANNOTATION_SCHEDULER_VERBOSITY, '1')}",
     ]
 

@@ -18,8 +18,25 @@ PLUGINS = Path("/var/lib/kubelet/plugins")
 REGISTRY = Path("/var/lib/kubelet/plugins_registry")
 
 
-def registration_socket(driver: str, registry: Path = REGISTRY) -> Path:
-    return registry / f"{driver}-reg.sock"
+BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_SUFFIX = "-reg.sock"
+
+
+def registration_socket(driver: str, registry: Path = REGISTRY, boot: str = "") -> Path:
+    return registry / f"{driver}{boot and '-'}{boot}{_SUFFIX}"
+
+
+def socket_of_this_boot(driver: str, registry: Path = REGISTRY, boot_id: Path = BOOT_ID) -> Path:
+    """A path that the kubelet has not tried in vain yet, and none of former boots.
+
+    A machine that lost its power leaves its socket. The next kubelet finds it before the driver runs, gets no answer,
+    and asks again later and later, up to two minutes; a path that it has not seen before is asked at once.
+    """
+    mine = registration_socket(driver, registry, boot_id.read_text().strip()[:8])
+    for path in registry.glob(f"{driver}*{_SUFFIX}"):
+        if path != mine:
+            path.unlink(missing_ok=True)
+    return mine
 
 
 class Registration:

@@ -2,16 +2,37 @@
 
 from __future__ import annotations
 
+import base64
+import json
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
+import aiohttp
+
 from hcp.kube import Client, ClusterConfig
 from hcp.kube.config import UserAuth
-from hcp.kube.errors import ApiError
+from hcp.kube.errors import ApiError, Call, ServerFailure
+from hcp.kube.transport import Broken, Retry
 
 NOSPACE = "NOSPACE"
 _COMPACTED = "has been compacted"
+# How long a member may say nothing while it sends its data.
+_SILENCE = aiohttp.ClientTimeout(total=None, connect=10, sock_read=60)
+# No piece of a snapshot is as long as this, written as text.
+_LONGEST_LINE = 4 * 1024**2
+
+
+@dataclass(frozen=True, slots=True)
+class Fingerprint:
+    """What a member's data is like at one revision: equal ones hold the same."""
+
+    revision: int
+    keys: int
+    hash: int
+    # What is older than this was forgotten, and counts for the hash.
+    compacted: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +121,52 @@ class Etcd:
                 body = {"memberID": alarm.get("memberID"), "alarm": NOSPACE}
                 await self._call("/v3/maintenance/alarm", action="DEACTIVATE", **body)
 
+    async def fingerprint(self, revision: int) -> Fingerprint:
+        """Of everything as it was at a revision that is not forgotten yet."""
+        found = await self._call("/v3/maintenance/hashkv", revision=str(revision))
+        whole = {"key": "AA==", "range_end": "AA==", "count_only": True, "revision": str(revision)}
+        count = await self._call("/v3/kv/range", **whole)
+        return Fingerprint(
+            revision, int(count.get("count") or 0), int(found.get("hash") or 0), int(found.get("compact_revision") or 0)
+        )
+
+    async def snapshot(self) -> AsyncIterator[bytes]:
+        """The whole database as it is at this moment, with etcd's own checksum at its end, piece by piece."""
+        path = "/v3/maintenance/snapshot"
+        call = Call("post", path, server=self._url)
+        try:
+            async with self._client.transport.open(call, "POST", path, data=b"{}", limits=_SILENCE) as response:
+                async for line in _lines(response.content):
+                    yield _piece(line)
+        except Retry as busy:
+            raise busy.error from None
+        except Broken as exc:
+            raise ServerFailure("etcd ended the connection in the middle of its snapshot", cause=str(exc)) from exc
+
     async def _call(self, path: str, **body: Any) -> dict[str, Any]:
         answer = await self._client.raw("POST", path, body=body)
         return answer if isinstance(answer, dict) else {}
+
+
+async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:
+    rest = b""
+    async for chunk in content.iter_any():
+        *whole, rest = (rest + chunk).split(b"\n")
+        for line in whole:
+            if line:
+                yield line
+        if len(rest) > _LONGEST_LINE:
+            raise ServerFailure("etcd sent a piece of its snapshot that is too long")
+    if rest:
+        yield rest
+
+
+def _piece(line: bytes) -> bytes:
+    """The bytes in one message of the gateway; an error in the middle of the stream is one of its messages too."""
+    try:
+        found = json.loads(line)
+        if "error" in found:
+            raise ServerFailure("etcd could not finish its snapshot", cause=str(found["error"].get("message")))
+        return base64.b64decode(found["result"].get("blob") or "", validate=True)
+    except (ValueError, KeyError, TypeError, AttributeError) as exc:
+        raise ServerFailure("etcd sent a piece of its snapshot that cannot be read", cause=str(exc)) from exc

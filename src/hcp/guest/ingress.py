@@ -6,6 +6,7 @@ import base64
 
 from hcp.api import manifests as m
 from hcp.api.names import ROUTER_NAMESPACE
+from hcp.guest import canary
 from hcp.guest.ingress_plan import GuestIngress
 from hcp.guest.objects import LABELS, GuestParams, Manifest, obj
 from hcp.router import crd, manifests, status_policy
@@ -36,6 +37,7 @@ def objects(g: GuestParams) -> list[Manifest]:
         _certificate(g.ingress),
         _deployment(g, g.ingress),
         _service(),
+        *canary.objects(g.ingress.image, g.ingress.domain),
     ]
 
 
@@ -69,7 +71,7 @@ def _deployment(g: GuestParams, given: GuestIngress) -> Manifest:
         }
     ]
     if g.trust_mark:
-        made["spec"]["template"]["metadata"]["annotations"] = g.trust_mark
+        made["spec"]["template"]["metadata"]["annotations"] |= g.trust_mark
     return _ours(made)
 
 

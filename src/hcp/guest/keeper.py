@@ -11,15 +11,17 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hcp.api.names import LABEL_MANAGED_BY, MANAGED_BY, ROUTER_NAMESPACE
 from hcp.api.paths import at
 from hcp.controlplane.meta import digest
 from hcp.errors import HcpError
-from hcp.guest import ingress, login, look, manifests, node_trust, old_classes, olm, olm_end, storage
+from hcp.guest import enforcement, ingress, login, look, manifests, node_trust, old_classes, olm, olm_end, storage
 from hcp.guest.applying import AT_ONCE, apply_definitions
+from hcp.guest.monitoring import end as monitoring_end
+from hcp.guest.monitoring import serving
 from hcp.guest.objects import SYSTEM, GuestParams, Manifest
 from hcp.guest.rewrite import rewrite_encrypted
 from hcp.guest.state import GuestState
@@ -27,7 +29,16 @@ from hcp.guest.view import GuestView
 from hcp.guest.views import Views
 from hcp.kube import Client
 from hcp.kube.errors import NotFound
-from hcp.kube.resources import CATALOGSOURCES, CONFIGMAPS, CRDS, DAEMONSETS, NAMESPACES, SERVICEACCOUNTS, SERVICES
+from hcp.kube.resources import (
+    CATALOGSOURCES,
+    CONFIGMAPS,
+    CRDS,
+    DAEMONSETS,
+    DEPLOYMENTS,
+    NAMESPACES,
+    SERVICEACCOUNTS,
+    SERVICES,
+)
 from hcp.runtime.apply import apply_if_changed
 from hcp.runtime.context import PUBLISHED_KUBECONFIG, OperatorContext
 from hcp.runtime.controller import Controller, Result, namespace_of
@@ -65,6 +76,11 @@ class State:
     olm: olm_end.Left | None = None
     # Whether the guest has the Secret of kubeadmin.
     kubeadmin: bool = False
+    policies: enforcement.Policies = field(default_factory=enforcement.Policies)
+    # Whether the API of metrics is announced; None: not known.
+    announced: bool | None = None
+    # Which halves of monitoring were wanted when the rest was taken away.
+    tidied: tuple[bool, bool] | None = None
 
 
 @dataclass(frozen=True)
@@ -204,6 +220,8 @@ class Keeper:
             await view.nodes.wait_synced()
             if view.nodes.list():
                 await view.follow_parts()
+            await enforcement.follow(client, view, params, state.policies)
+            await _measured(client, view, params, state)
             if params.login is not None:
                 await view.follow_login()
                 state.kubeadmin = login.has_secret(view)
@@ -215,6 +233,8 @@ class Keeper:
                     state.catalogs = not state.catalogs
                     objects = await _made_true(client, view, params, state)
                 await _remove_catalogs(client, view, params)
+                if state.catalogs or params.catalogs.running:
+                    await view.follow_readers()
         if wanted.rewrite and state.rewritten != wanted.rewrite:
             # Takes as long as there are objects; each request has its own end.
             count = await rewrite_encrypted(client)
@@ -237,6 +257,8 @@ class Keeper:
             ingress_port=port,
             kubeadmin=state.kubeadmin if params.login else None,
             kubelet=seen.kubelet,
+            metrics_api=seen.metrics_api if params.monitoring else "",
+            olm=seen.olm,
             data_plane=tunnel,
             control_plane=look.control_plane(seen),
         )
@@ -245,6 +267,9 @@ class Keeper:
 def _objects(params: GuestParams, state: State) -> list[Manifest]:
     if params.catalogs is not None and state.catalogs:
         params = replace(params, catalogs=replace(params.catalogs, used=True))
+    params = replace(params, policies=state.policies.stage)
+    if params.monitoring is not None and state.announced:
+        params = replace(params, monitoring=replace(params.monitoring, announced=True))
     return [*manifests.objects(params), *login.objects(params, there=state.kubeadmin)]
 
 
@@ -260,6 +285,27 @@ async def _made_true(client: Client, view: GuestView, params: GuestParams, state
     else:
         await _apply_all(client, view, [o for o in objects if _followed(view, o)])
     return objects
+
+
+async def _measured(client: Client, view: GuestView, params: GuestParams, state: State) -> None:
+    """Follow what measures; take away what is not wanted, and an API that nobody can serve."""
+    given, nodes = params.monitoring, len(view.nodes.list())
+    wanted = (bool(given and given.metrics_server), bool(given and given.prometheus))
+    if state.tidied != wanted:
+        await monitoring_end.tidy(client, metrics=wanted[0], history=wanted[1])
+        state.tidied = wanted
+    if not wanted[0]:
+        state.announced = False
+        return
+    if nodes:
+        await view.follow_monitoring()
+        deployments, apis = view.monitors[DEPLOYMENTS.kind].list(), view.metrics_api.list()
+        if state.announced and not apis:
+            state.applied = ""  # somebody took it away
+        state.announced = serving.announce(deployments, apis, nodes, before=bool(state.announced))
+    elif state.announced is not False:
+        await monitoring_end.withdraw(client)
+        state.announced = False
 
 
 async def _reads_catalogs(client: Client, view: GuestView, params: GuestParams, state: State) -> bool:

@@ -28,7 +28,7 @@ def objects(g: GuestParams) -> list[Manifest]:
     ]
 
 
-def arguments(host: str, port: int, tls: str = TLS) -> list[str]:
+def arguments(host: str, port: int, tls: str = TLS, node: str = "$(NODE_ADDRESS)") -> list[str]:
     return [
         f"--proxy-server-host={host}",
         f"--proxy-server-port={port}",
@@ -38,7 +38,9 @@ def arguments(host: str, port: int, tls: str = TLS) -> list[str]:
         "--health-server-host=127.0.0.1",
         f"--health-server-port={HEALTH_PORT}",
         "--admin-server-port=2042",
-        "--agent-identifiers=default-route=true",
+        # Whoever wants this node comes by this agent: through any other, a node that is gone is waited for. All else
+        # may come by any of them.
+        f"--agent-identifiers=host={node}&default-route=true",
         "--keepalive-time=30s",
         "--probe-interval=5s",
         "--sync-interval=5s",
@@ -57,6 +59,7 @@ def _daemon_set(image: str, host: str, port: int, config_hash: str) -> Manifest:
         "image": image,
         "imagePullPolicy": "IfNotPresent",
         "command": ["proxy-agent", *arguments(host, port)],
+        "env": [{"name": "NODE_ADDRESS", "valueFrom": {"fieldRef": {"fieldPath": "status.hostIP"}}}],
         "resources": {"requests": {"cpu": "10m", "memory": "30Mi"}},
         "startupProbe": probe(2, 150),
         "readinessProbe": probe(10, 3),

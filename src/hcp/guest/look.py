@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,9 @@ from hcp.api.names import ROUTER_NAMESPACE
 from hcp.api.paths import at
 from hcp.api.versions import parse_version
 from hcp.errors import HcpError
+from hcp.guest import olm
+from hcp.guest.monitoring import serving
+from hcp.guest.monitoring.plan import NAMESPACE as MONITORING
 from hcp.guest.objects import SYSTEM, Manifest
 from hcp.guest.state import Part, Verdict
 from hcp.guest.view import GuestView
@@ -35,18 +38,25 @@ class Look:
     catalogs: tuple[str, ...] = ()
     # Whether kubeadmin has its Secret, and its rights.
     kubeadmin: tuple[bool, bool] = (False, False)
+    # Whether there is any NetworkPolicy.
+    policies: bool = False
+    # How the API of metrics is.
+    metrics_api: str = ""
+    # The programs that read catalogs.
+    olm: tuple[Part, ...] = ()
 
     def has(self, kind: str, name: str) -> bool:
         return any(part[:2] == (kind, name) for part in self.parts)
 
 
-def look(view: GuestView, wanted: Iterable[Manifest]) -> Look:
+def look(view: GuestView, wanted: Sequence[Manifest]) -> Look:
     """Nothing is asked: the view is followed."""
     nodes = view.nodes.list()
     ready = sum(is_true(at(n, "status.conditions"), "Ready") for n in nodes)
     names = {(m["kind"], m["metadata"]["name"]) for m in wanted if _is_part(m)}
     daemons, deployments = view.daemons.list(), [*view.deployments.list(), *view.routers.list()]
     live = [("DaemonSet", one) for one in daemons] + [("Deployment", one) for one in deployments]
+    live += [(kind, one) for kind, informer in view.monitors.items() for one in informer.list()]
     parts = sorted((kind, str(o["metadata"]["name"]), int(o["metadata"].get("generation") or 0)) for kind, o in live)
     running = sorted(p["metadata"]["name"] for p in view.agents.list() if _runs(p))
     by_name = {(kind, str(one["metadata"]["name"])): one for kind, one in live}
@@ -56,7 +66,15 @@ def look(view: GuestView, wanted: Iterable[Manifest]) -> Look:
     catalogs = sorted(f"{o['metadata'].get('namespace')}/{o['metadata']['name']}" for o in view.catalogs.list())
     kubeadmin = (bool(view.kubeadmin.list()), bool(view.administrators.list()))
     told = (agent, workloads, _oldest_kubelet(nodes), tuple(catalogs), kubeadmin)
-    return Look(len(nodes), ready, late, tuple(parts), *told)
+    more = (bool(view.policies.list()), serving.told(view.metrics_api.list()))
+    return Look(len(nodes), ready, late, tuple(parts), *told, *more, _readers(view, wanted))
+
+
+def _readers(view: GuestView, wanted: Sequence[Manifest]) -> tuple[Part, ...]:
+    """Only where they are wanted; what else a tenant runs beside them is not looked at."""
+    if not any(m["kind"] == "Deployment" and m["metadata"].get("namespace") == olm.NAMESPACE for m in wanted):
+        return ()
+    return tuple(_part("Deployment", name, view.readers.get(name, olm.NAMESPACE)) for name in olm.PROGRAMS)
 
 
 def _part(kind: str, name: str, live: Mapping[str, Any] | None) -> Part:
@@ -74,9 +92,9 @@ def _oldest_kubelet(nodes: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _is_part(obj: Manifest) -> bool:
-    """Without which no node is of use, and the default ingress; what else stands in namespaces of its own is not."""
-    here = obj["metadata"].get("namespace") in (SYSTEM, ROUTER_NAMESPACE)
-    return obj["kind"] in ("DaemonSet", "Deployment") and here
+    """Without which no node is of use, the default ingress and monitoring; what else has its own namespaces is not."""
+    here = obj["metadata"].get("namespace") in (SYSTEM, ROUTER_NAMESPACE, MONITORING)
+    return obj["kind"] in ("DaemonSet", "Deployment", "StatefulSet") and here
 
 
 def _runs(pod: Mapping[str, Any]) -> bool:

@@ -9,10 +9,12 @@ import datetime as dt
 from typing import Any
 
 from hcp.api import conditions as c
+from hcp.guest import storage
+from hcp.guest.objects import SYSTEM
 from hcp.guest.view import GuestView
 from hcp.guest.views import Views
 from hcp.kube.errors import Conflict, NotFound, Unreachable
-from hcp.kube.resources import NODES
+from hcp.kube.resources import NODES, PODS
 from hcp.kubevirt import lost
 from hcp.kubevirt.session import InfraCaches, Session
 from hcp.kubevirt.sessions import Sessions
@@ -22,6 +24,7 @@ from hcp.runtime.context import OperatorContext
 
 Object = dict[str, Any]
 _UNREACHABLE_RETRY = 5.0
+_DRIVER_RETRY = 1.0
 
 
 class LostNodes:
@@ -82,12 +85,21 @@ class LostNodes:
             if lost.gone(node, instance, session.launcher_list()):
                 if not lost.told(node):
                     await self._tell(session, name)
-            elif lost.marked(node) and lost.back(node, instance):
-                await session.guest.patch(NODES, name, None, lost.untaint(await session.guest.get(NODES, name)))
+            elif instance is not None and lost.marked(node) and lost.back(node, instance):
+                return await self._take_back(session, name, instance)
         except (Conflict, NotFound):
             return Result(0.2)  # it changed meanwhile
         except Unreachable:
             return Result(_UNREACHABLE_RETRY)
+        return None
+
+    async def _take_back(self, session: Session, name: str, instance: Object) -> Result | None:
+        """Once it can mount volumes too. Nothing is followed for that: it is asked for some seconds, after a loss."""
+        if lost.patient(instance, dt.datetime.now(dt.UTC)):
+            pods = await session.guest.list(PODS, SYSTEM, f"k8s-app={storage.NODE}", f"spec.nodeName={name}")
+            if not any(lost.mounts(pod, instance) for pod in pods):
+                return Result(_DRIVER_RETRY)
+        await session.guest.patch(NODES, name, None, lost.untaint(await session.guest.get(NODES, name)))
         return None
 
     async def _tell(self, session: Session, name: str) -> None:
@@ -99,6 +111,12 @@ class LostNodes:
             self._ctx.events.event(dict(session.cluster), "Warning", "NodeOutOfService", message)
         if (body := lost.unready(node, now)) is not None:
             await session.guest.patch(NODES, name, None, body, subresource="status")
+        for pod in await session.guest.list(PODS, fields=f"spec.nodeName={name}"):
+            if lost.keeps_a_volume(pod):
+                meta = pod["metadata"]
+                await session.guest.delete(
+                    PODS, meta["name"], meta["namespace"], uid=meta["uid"], grace=0, missing_ok=True
+                )
 
 
 def _machines_of(pod: Object) -> list[str]:

@@ -9,11 +9,13 @@ from hcp.guest import (
     konnectivity,
     kube_proxy,
     kubernetes_service,
+    network_policy,
     node_trust,
     olm,
     rights,
     storage_parts,
 )
+from hcp.guest.monitoring import manifests as monitoring
 from hcp.guest.objects import GuestParams, Manifest
 
 
@@ -24,9 +26,11 @@ def objects(g: GuestParams) -> list[Manifest]:
         *konnectivity.objects(g),
         *kube_proxy.objects(g),
         *flannel.objects(g),
+        *network_policy.objects(g),
         *coredns.objects(g),
         *node_trust.objects(g),
         *storage_parts.objects(g),
         *olm.objects(g),
         *ingress.objects(g),
+        *monitoring.objects(g),
     ]

@@ -12,6 +12,8 @@ from hcp.controlplane.params import Params
 from hcp.guest.catalogs import GuestCatalogs
 from hcp.guest.ingress_plan import GuestIngress
 from hcp.guest.login_plan import GuestLogin
+from hcp.guest.monitoring.plan import GuestMonitoring
+from hcp.guest.policy_stage import Stage
 from hcp.guest.storage import GuestStorage
 
 Manifest = dict[str, Any]
@@ -45,6 +47,10 @@ class GuestParams:
     ingress: GuestIngress | None = None
     # None in a cluster where nobody logs in.
     login: GuestLogin | None = None
+    # None in a cluster without nodes, or whose release has nothing that measures.
+    monitoring: GuestMonitoring | None = None
+    # Found by whoever looks into the guest: nothing of it is there before the first NetworkPolicy.
+    policies: Stage = Stage.OFF
 
     @property
     def trust_mark(self) -> dict[str, str]:

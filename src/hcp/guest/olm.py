@@ -17,6 +17,8 @@ NAMESPACE, MARKETPLACE, OPERATORS = (
     "openshift-marketplace",
     "openshift-operators",
 )
+# Its programs: the first two are ours to apply, the third it installs itself.
+PROGRAMS = ("catalog-operator", "olm-operator", "packageserver")
 ACCOUNT = "olm-operator-serviceaccount"
 ROLE = "system:controller:operator-lifecycle-manager"
 PACKAGES = "packageserver"

@@ -13,6 +13,8 @@ Object = dict[str, Any]
 MOST_NODES = 2_000
 MOST_REQUESTS = 1_000
 MOST_CATALOGS = 1_000
+# Whether there is any is all that is asked.
+MOST_POLICIES = 100
 
 
 def node(obj: Object) -> Object:

@@ -40,5 +40,9 @@ class GuestState:
     kubeadmin: bool | None = None
     # The oldest kubelet's version.
     kubelet: str = ""
+    # Whether the API server reaches metrics-server: "" while its API is not announced, "True", or why not.
+    metrics_api: str = ""
+    # The programs that read catalogs of operators, where some do.
+    olm: tuple[Part, ...] = ()
     data_plane: Verdict = NOT_LOOKED_AT
     control_plane: Verdict = NOT_LOOKED_AT

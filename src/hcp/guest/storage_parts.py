@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from hcp.controlplane.storage import GUEST_USER
 from hcp.controlplane.storage_plan import SNAPSHOT_CONTROLLER
+from hcp.csi.kubevirt.node import KNOWN_PORT
 from hcp.guest import storage
+from hcp.guest.monitoring.scraping import SNAPSHOT_PORT
 from hcp.guest.objects import (
     SYSTEM,
     GuestParams,
@@ -20,6 +22,7 @@ from hcp.guest.objects import (
 )
 
 KUBELET = "/var/lib/kubelet"
+_METRICS = 8080
 
 
 def objects(g: GuestParams) -> list[Manifest]:
@@ -50,7 +53,14 @@ def _node(g: GuestParams, image: str) -> Manifest:
         "imagePullPolicy": "IfNotPresent",
         "command": ["python3", "-m", "hcp.csi.kubevirt", "node", "--node=$(NODE_NAME)"],
         "env": [{"name": "NODE_NAME", "valueFrom": {"fieldRef": {"fieldPath": "spec.nodeName"}}}],
-        "resources": {"requests": {"cpu": "5m", "memory": "48Mi"}},
+        "resources": {"requests": {"cpu": "25m", "memory": "48Mi"}},
+        # Ready is a node's driver once its kubelet knows it; nothing is asked after that.
+        "startupProbe": {
+            "tcpSocket": {"host": "127.0.0.1", "port": KNOWN_PORT},
+            "periodSeconds": 2,
+            "failureThreshold": 300,
+            "timeoutSeconds": 5,
+        },
         "securityContext": {"privileged": True, "runAsUser": 0, "readOnlyRootFilesystem": True},
         "volumeMounts": [
             {"name": "kubelet", "mountPath": KUBELET, "mountPropagation": "Bidirectional"},
@@ -72,13 +82,19 @@ def _node(g: GuestParams, image: str) -> Manifest:
     return daemon_set(storage.NODE, pod, {})
 
 
+def _metrics(g: GuestParams) -> list[str]:
+    """Only where somebody asks for them."""
+    asked = g.monitoring is not None and g.monitoring.prometheus is not None
+    return [f"--http-endpoint=:{_METRICS}"] if asked else []
+
+
 def _snapshot_controller(g: GuestParams) -> list[Manifest]:
     name = storage.SNAPSHOTS
     container = {
         "name": name,
         "image": g.images[SNAPSHOT_CONTROLLER],
         "imagePullPolicy": "IfNotPresent",
-        "command": ["snapshot-controller", "--leader-election=false", "--v=1"],
+        "command": ["snapshot-controller", "--leader-election=false", "--v=1", *_metrics(g)],
         "env": [{"name": "GOGC", "value": "50"}],
         "resources": {"requests": {"cpu": "5m", "memory": "32Mi"}},
         "securityContext": {
@@ -87,6 +103,8 @@ def _snapshot_controller(g: GuestParams) -> list[Manifest]:
             "readOnlyRootFilesystem": True,
         },
     }
+    if _metrics(g):
+        container["ports"] = [{"name": SNAPSHOT_PORT, "containerPort": _METRICS, "protocol": "TCP"}]
     labels = {"k8s-app": name}
     pod = {
         "serviceAccountName": name,

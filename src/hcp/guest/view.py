@@ -12,17 +12,23 @@ from typing import Any
 
 from hcp.api.names import LABEL_MANAGED_BY, MANAGED_BY, ROUTER_NAMESPACE
 from hcp.guest import slim
+from hcp.guest.monitoring import metrics_server
+from hcp.guest.monitoring.plan import NAMESPACE as MONITORING
 from hcp.guest.objects import SYSTEM
+from hcp.guest.olm import NAMESPACE as OLM
 from hcp.kube import Client
 from hcp.kube.resources import (
+    APISERVICES,
     CATALOGSOURCES,
     CLUSTERROLEBINDINGS,
     CSRS,
     DAEMONSETS,
     DEPLOYMENTS,
+    NETWORKPOLICIES,
     NODES,
     PODS,
     SECRETS,
+    STATEFULSETS,
 )
 from hcp.runtime import Informer
 
@@ -60,14 +66,31 @@ class GuestView:
         # Followed where the release can read them: the first one starts those who do.
         self.catalogs = Informer(client, CATALOGSOURCES, transform=slim.head, most=slim.MOST_CATALOGS)
 
+        # Followed where the release's own network can enforce them: the first one starts who does.
+        self.policies = Informer(client, NETWORKPOLICIES, transform=slim.head, most=slim.MOST_POLICIES)
+
+        # Followed while catalogs are read: one of these is made by the others, so it carries no label of ours.
+        self.readers = Informer(client, DEPLOYMENTS, OLM, most=_MOST_PARTS)
+
         # Followed where people log in: the Secret that stands for the rights of kubeadmin, and these rights.
         only = "metadata.name=kubeadmin"
         self.kubeadmin = Informer(client, SECRETS, SYSTEM, fields=only, transform=slim.head)
         self.administrators = Informer(client, CLUSTERROLEBINDINGS, fields=only, transform=slim.head)
 
+        # Followed where there is monitoring: its parts, and whether the API server reaches metrics-server.
+        self.monitors = {
+            one.kind: Informer(client, one, MONITORING, _OURS, most=_MOST_PARTS)
+            for one in (DAEMONSETS, DEPLOYMENTS, STATEFULSETS)
+        }
+        self.metrics_api = Informer(client, APISERVICES, fields=f"metadata.name={metrics_server.API}")
+
     @property
     def _login(self) -> tuple[Informer, ...]:
         return (self.kubeadmin, self.administrators)
+
+    @property
+    def _monitoring(self) -> tuple[Informer, ...]:
+        return (self.metrics_api, *self.monitors.values())
 
     @property
     def _parts(self) -> tuple[Informer, ...]:
@@ -77,6 +100,7 @@ class GuestView:
         """The cache that holds this object, if one does."""
         place = (str(obj.get("kind")), str((obj.get("metadata") or {}).get("namespace")))
         held = {("DaemonSet", SYSTEM): self.daemons, ("Deployment", SYSTEM): self.deployments}
+        held |= {(kind, MONITORING): one for kind, one in self.monitors.items()}
         return {**held, ("Deployment", ROUTER_NAMESPACE): self.routers}.get(place)
 
     def on_node(self, tell: Callable[[str], None]) -> None:
@@ -85,7 +109,8 @@ class GuestView:
 
     def on_change(self, tell: Callable[[], None]) -> None:
         """Call `tell` whenever anything in it changed."""
-        for informer in (self.nodes, self.catalogs, *self._login, *self._parts):
+        parts = (*self._login, *self._monitoring, *self._parts)
+        for informer in (self.nodes, self.catalogs, self.policies, self.readers, *parts):
             informer.add_listener(lambda _old, _new: tell())
 
     async def start(self) -> None:
@@ -106,11 +131,27 @@ class GuestView:
         await self.catalogs.start()
         await self.catalogs.wait_synced()
 
+    async def follow_policies(self) -> None:
+        """NetworkPolicies, from now on. Safe to call again."""
+        await self.policies.start()
+        await self.policies.wait_synced()
+
+    async def follow_readers(self) -> None:
+        """Who reads catalogs, from now on. Safe to call again."""
+        await self.readers.start()
+        await self.readers.wait_synced()
+
     async def follow_login(self) -> None:
         """Who administers by a password, from now on. Safe to call again."""
         await asyncio.gather(*(informer.start() for informer in self._login))
         await asyncio.gather(*(informer.wait_synced() for informer in self._login))
 
+    async def follow_monitoring(self) -> None:
+        """What measures, from now on. Safe to call again."""
+        await asyncio.gather(*(informer.start() for informer in self._monitoring))
+        await asyncio.gather(*(informer.wait_synced() for informer in self._monitoring))
+
     async def stop(self) -> None:
-        followed = (self.nodes, self.requests, self.catalogs, *self._login, *self._parts)
+        more = (*self._login, *self._monitoring, *self._parts)
+        followed = (self.nodes, self.requests, self.catalogs, self.policies, self.readers, *more)
         await asyncio.gather(*(informer.stop() for informer in followed))

@@ -37,12 +37,11 @@ LABELLED: tuple[Resource, ...] = (
     k.CAPI_CLUSTERS,
     k.KUBEVIRTCLUSTERS,
 )
-# Made in every hosted namespace too, but their changes ask for no pass: their status counts pods all day long.
-QUIET: tuple[Resource, ...] = (k.RESOURCEQUOTAS,)
-# Followed whole.
-WHOLE: tuple[Resource, ...] = (
-    k.HOSTEDCLUSTERS,
-    k.NODEPOOLS,
+# Made in every hosted namespace too, but their changes ask for no pass: a status that counts pods all day long, and
+# what is of no use to the cluster itself.
+QUIET: tuple[Resource, ...] = (k.RESOURCEQUOTAS, k.PODMONITORS)
+# Belong to the whole management cluster: a change may concern every hosted cluster.
+SHARED: tuple[Resource, ...] = (
     k.NODES,
     k.STORAGECLASSES,
     k.STORAGEPROFILES,
@@ -63,7 +62,7 @@ class Cache:
         self._informers = informers
         self._by_kind: dict[Resource, Informer] = {
             **{res: informers.get(res, labels=names.LABEL_CONTROL_PLANE_NAMESPACE) for res in (*LABELLED, *QUIET)},
-            **{res: informers.get(res) for res in WHOLE},
+            **{res: informers.get(res) for res in (k.HOSTEDCLUSTERS, k.NODEPOOLS, *SHARED)},
         }
 
     def informer(self, resource: Resource) -> Informer:

@@ -1,8 +1,9 @@
 """Whether names below a base domain of the owner's lead to the default ingress of their cluster.
 
-Asked from outside, as anybody would: a name below the domain has to be known, and who answers there has to show the
-certificate that only this cluster's router has. No watch tells that a DNS record was made, so this is asked at a slow
-pace, beside the passes; a cluster without a base domain of its own, or without a node, is never asked about.
+Asked from outside, as anybody would: a name below the domain has to be known, who answers there has to show the
+certificate that only this cluster's router has, and the router has to lead to the canary's pods. No watch tells that a
+DNS record was made, so this is asked at a slow pace, beside the passes; a cluster without a base domain of its own, or
+without a node, is never asked about.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from typing import Any
 from hcp.hostedcluster.asking import Asking
 from hcp.oci.address_policy import AddressPolicy, ForbiddenAddress
 
-# What OpenShift calls it.
-NAME = "canary-openshift-ingress-canary"
 PORT = 443
 STEADY, AGAIN = 300.0, 10.0
 SECONDS = 10.0
 MOST_ADDRESSES = 4
+# Of an answer so much is read.
+LONGEST = 4096
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,13 @@ async def _answers(question: Question, address: str, policy: AddressPolicy, port
     try:
         policy.check(address)
         async with asyncio.timeout(SECONDS):
-            _, writer = await asyncio.open_connection(address, port, ssl=_context(question.ca), server_hostname=host)
-            writer.close()
+            reader, writer = await asyncio.open_connection(
+                address, port, ssl=_context(question.ca), server_hostname=host
+            )
+            try:
+                return await _pods(reader, writer, host)
+            finally:
+                writer.close()
     except ForbiddenAddress as exc:
         return f"{host} is not asked: {exc}"
     except ssl.SSLCertVerificationError:
@@ -79,7 +85,19 @@ async def _answers(question: Question, address: str, policy: AddressPolicy, port
         return f"{host} does not answer at {address} within {SECONDS:.0f} s"
     except OSError as exc:
         return f"{host} does not answer at {address}: {exc.strerror or exc}"
-    return ""
+
+
+async def _pods(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, host: str) -> str:
+    """Whether the router leads to pods. What is said there is repeated to nobody: only its number is read."""
+    writer.write(f"GET / HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
+    await writer.drain()
+    words = (await reader.read(LONGEST)).split(b" ", 2)
+    if len(words) < 2 or not words[0].startswith(b"HTTP/1."):
+        return f"the router answers for {host}, but not as one"
+    if words[1] == b"200":
+        return ""
+    number = int(words[1]) if words[1].isdigit() and len(words[1]) == 3 else 0
+    return f"the router answers for {host} with {number}: it does not reach the pods of the canary"
 
 
 def _context(ca: bytes) -> ssl.SSLContext:

@@ -10,11 +10,14 @@ from hcp.api import conditions as c
 from hcp.api.names import ROUTER_NAMESPACE
 from hcp.api.versions import MAX_MINORS_BEHIND, kubernetes_minor, parse_version
 from hcp.errors import HcpError
-from hcp.guest import coredns, flannel, ingress, konnectivity, kube_proxy, storage
+from hcp.guest import coredns, flannel, ingress, konnectivity, kube_proxy, network_policy, storage
+from hcp.guest.monitoring import manifests as monitoring
+from hcp.guest.monitoring import metrics_server, serving
+from hcp.guest.monitoring.plan import NAMESPACE as MONITORING
 from hcp.guest.objects import SYSTEM
 from hcp.guest.platform.operators import Operator
 from hcp.guest.state import GuestState, Part
-from hcp.hostedcluster import login_status, storage_status
+from hcp.hostedcluster import login_status, olm_status, storage_status
 from hcp.hostedcluster.observed import Observed
 from hcp.hostedcluster.version import completed_version
 from hcp.runtime import workloads
@@ -25,9 +28,13 @@ INSIDE = {
     "csi-snapshot-controller": (storage.SNAPSHOTS,),
     "dns": (coredns.NAME,),
     "ingress": (ingress.NAME,),
-    "network": (konnectivity.NAME, flannel.NAME, kube_proxy.NAME),
+    "monitoring": monitoring.PARTS,
+    "network": (konnectivity.NAME, flannel.NAME, kube_proxy.NAME, network_policy.NAME),
 }
-_RESOURCES = {"DaemonSet": "daemonsets", "Deployment": "deployments"}
+# Parts that come and go with what tenants make: without them their operator works, but not all of it.
+COMING = (network_policy.NAME,)
+_RESOURCES = {"DaemonSet": "daemonsets", "Deployment": "deployments", "StatefulSet": "statefulsets"}
+_PLACES = {"ingress": ROUTER_NAMESPACE, "monitoring": MONITORING}
 _WELL: Verdict = (True, c.AS_EXPECTED, "All is well")
 _NOT: Verdict = (False, c.AS_EXPECTED, "")
 
@@ -35,7 +42,7 @@ _NOT: Verdict = (False, c.AS_EXPECTED, "")
 def found(cluster: Mapping[str, Any], seen: Observed) -> tuple[Operator, ...]:
     """One for each part that exists, in the order of their names."""
     reached = completed_version((cluster.get("status") or {}).get("version"))
-    made = [*_control_plane(seen, reached), *_inside(seen, reached)]
+    made = [*_control_plane(seen, reached), *_inside(seen, reached), *olm_status.operators(seen, reached)]
     if (volumes := _storage(seen, reached)) is not None:
         made.append(volumes)
     if (logins := login_status.operator(seen, reached)) is not None:
@@ -88,8 +95,22 @@ def _inside(seen: Observed, reached: str) -> list[Operator]:
         parts = [part for part in guest.parts if part.name in members]
         if parts:
             operator = _of_parts(name, parts, guest, seen.release.version, reached)
-            made.append(_from_outside(operator, seen) if name == "ingress" else operator)
+            change = {"ingress": _from_outside, "monitoring": _from_the_api}.get(name)
+            made.append(change(operator, seen) if change else operator)
     return made
+
+
+def _from_the_api(operator: Operator, seen: Observed) -> Operator:
+    """metrics-server is of use only once kube-apiserver reaches it."""
+    there = any(name == metrics_server.NAME for *_, name in operator.related)
+    how = seen.guest.metrics_api if seen.guest else ""
+    if not there or not operator.works or how == serving.SERVED:
+        return operator
+    if how == serving.FOREIGN:
+        text = f"{operator.available[2]}; of APIService {metrics_server.API} {how}"
+        return replace(operator, available=(True, c.AS_EXPECTED, text))
+    text = f"APIService {metrics_server.API} does not answer: {how or 'it is not announced yet'}"
+    return replace(operator, available=(False, c.WAITING_FOR_AVAILABLE, text))
 
 
 def _from_outside(operator: Operator, seen: Observed) -> Operator:
@@ -104,7 +125,8 @@ def _of_parts(name: str, parts: list[Part], guest: GuestState, version: str, rea
     def named(late: Iterable[Part]) -> str:
         return ", ".join(f"{part.kind} {part.name}" for part in late)
 
-    absent, short = [p for p in parts if not p.some], [p for p in parts if p.some and not p.every]
+    absent = [p for p in parts if not p.some and p.name not in COMING]
+    short = [p for p in parts if not p.every and p not in absent]
     old = [p for p in parts if not p.newest]
     newest = not old and guest.version == version
     available: Verdict = (True, c.AS_EXPECTED, f"{named(parts)} are there")
@@ -114,7 +136,7 @@ def _of_parts(name: str, parts: list[Part], guest: GuestState, version: str, rea
         available = _late(named(absent))
     progressing: Verdict = _NOT if newest else (True, c.ROLLING_OUT, f"Pods are started or replaced: {named(old)}")
     degraded: Verdict = (True, c.UNAVAILABLE_REPLICAS, f"Some pods are missing: {named(short)}") if short else _NOT
-    where = ROUTER_NAMESPACE if name == "ingress" else SYSTEM
+    where = _PLACES.get(name, SYSTEM)
     related = tuple(("apps", _RESOURCES[part.kind], where, part.name) for part in parts)
     return Operator(name, available, progressing, degraded, _WELL, version if newest else reached, related)
 

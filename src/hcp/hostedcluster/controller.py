@@ -9,10 +9,11 @@ from hcp.api import names
 from hcp.api.paths import at
 from hcp.guest.keeper import Keeper
 from hcp.guest.platform.keeper import Platform
-from hcp.hostedcluster.cache import LABELLED, Cache
+from hcp.hostedcluster.cache import LABELLED, SHARED, Cache
 from hcp.hostedcluster.canary import Canary
 from hcp.hostedcluster.catalog_digests import CatalogDigests
 from hcp.hostedcluster.etcd_maintenance import EtcdMaintenance
+from hcp.hostedcluster.external_names import ExternalNames
 from hcp.hostedcluster.foreign_namespaces import ForeignNamespaces
 from hcp.hostedcluster.reconcile import HostedClusterKind
 from hcp.hostedcluster.registries import Registries
@@ -31,17 +32,6 @@ from hcp.runtime.reconcile import Reconciler
 from hcp.runtime.store import key_of
 
 Object = dict[str, Any]
-RESYNC_KINDS = (
-    k.NODES,
-    k.STORAGECLASSES,
-    k.STORAGEPROFILES,
-    k.VOLUMESNAPSHOTCLASSES,
-    k.INGRESS_CONFIGS,
-    k.IMAGE_CONFIGS,
-    k.IDMS,
-    k.ITMS,
-    k.ICSP,
-)
 # Those of one namespace get half of them.
 WORKERS, PER_NAMESPACE = 32, 16
 # Whose end the deletion of a cluster waits for; the end of everything else means nothing to it.
@@ -64,8 +54,9 @@ class HostedClusters:
         self._catalogs = CatalogDigests(self._releases, self._changed)
         outside = AddressPolicy(guarded=True, inside=lambda: networks.now().hidden)
         self._canary = Canary(outside, self._changed)
+        self._names = ExternalNames(self._changed)
         shared = (self.cache, self._releases, guests, care, start_queue, self._foreign_namespaces)
-        tools = Tools(ctx, *shared, self._updates, self._catalogs, platform, self._canary)
+        tools = Tools(ctx, *shared, self._updates, self._catalogs, platform, self._canary, self._names)
         self._controller = Controller(
             "hostedcluster",
             Reconciler(HostedClusterKind(tools)),
@@ -85,13 +76,13 @@ class HostedClusters:
         for resource in LABELLED:
             self._controller.watch(self.cache.informer(resource), self._of_hosted_object)
         self._controller.watch(self.cache.informer(k.NODEPOOLS), _of_node_pool)
-        for resource in RESYNC_KINDS:
+        for resource in SHARED:
             self._follow_all(self.cache.informer(resource))
         ManagementNetworks(self.ctx.informers).on_change(self._everything)
         for resource in (k.ROUTES, k.SERVICES, k.DEPLOYMENTS):
             informer = self.ctx.informers.get(resource, ns=self.ctx.namespace)
             informer.add_listener(self._ignition_changed)
-        asking = [self._updates.close, self._catalogs.close, self._canary.close]
+        asking = [self._updates.close, self._catalogs.close, self._canary.close, self._names.close]
         self.ctx.closers += [self._releases.close, self._foreign_namespaces.close, *asking]
         return self._controller
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hcp.api import names
+from hcp.api import spec as hosted
 from hcp.api.paths import at
 
 # Spec fields that are accepted but do nothing yet, with the value that means "not asked for".
@@ -19,18 +20,16 @@ UNACTED: tuple[tuple[str, Any], ...] = (
     ("autoscaling.podPriorityThreshold", None),
     ("autoscaling.scaleDown", None),
     ("autoscaling.scaling", "ScaleUpAndScaleDown"),
-    ("capabilities.enabled", None),
     ("configuration.apiServer.additionalCORSAllowedOrigins", None),
-    ("configuration.apiServer.clientCA.name", ""),
     ("configuration.apiServer.encryption", None),
-    ("configuration.apiServer.servingCerts", None),
-    ("configuration.apiServer.tlsSecurityProfile", None),
     ("configuration.authentication.oauthMetadata", None),
     ("configuration.authentication.serviceAccountIssuer", ""),
     ("configuration.authentication.webhookTokenAuthenticator", None),
     ("configuration.authentication.webhookTokenAuthenticators", None),
     ("configuration.featureGate", None),
-    ("configuration.image", None),
+    ("configuration.image.allowedRegistriesForImport", None),
+    ("configuration.image.externalRegistryHostnames", None),
+    ("configuration.image.registrySources", None),
     ("configuration.ingress", None),
     ("configuration.network.clusterNetwork", None),
     ("configuration.network.externalIP", None),
@@ -39,13 +38,15 @@ UNACTED: tuple[tuple[str, Any], ...] = (
     ("configuration.network.serviceNetwork", None),
     ("configuration.oauth.templates", None),
     ("configuration.proxy.readinessEndpoints", None),
-    ("configuration.proxy.trustedCA", None),
-    ("configuration.scheduler", None),
+    ("configuration.scheduler.defaultNodeSelector", ""),
+    ("configuration.scheduler.mastersSchedulable", False),
+    ("configuration.scheduler.policy.name", ""),
+    ("configuration.scheduler.profileCustomizations", None),
     ("dns.privateZoneID", ""),
     ("dns.publicZoneID", ""),
-    ("etcd.managed.storage.restoreSnapshotURL", None),
     ("fips", False),
-    ("monitoring", None),
+    ("monitoring.metricsForwarding.metricsSet", None),
+    ("monitoring.metricsForwarding.mode", "None"),
     ("operatorConfiguration", None),
 )
 
@@ -104,6 +105,20 @@ def ingress_not_in_release(spec: Mapping[str, Any]) -> list[str]:
     )
 
 
+# Parts that a release may have, by their capability; others that are asked for are in none.
+CAPABILITIES = {"Ingress": ("router",), "Monitoring": ("kube-state-metrics", "prometheus", "prometheus-node-exporter")}
+
+
+def capabilities_not_in_release(spec: Mapping[str, Any], images: Iterable[str]) -> list[str]:
+    """Parts that are asked for in vain."""
+    there = set(images)
+    return [
+        f"capabilities.enabled: {name}"
+        for name in at(spec, "capabilities.enabled") or ()
+        if name not in CAPABILITIES or not there.issuperset(CAPABILITIES[name])
+    ]
+
+
 def acted_on_in_part(spec: Mapping[str, Any]) -> list[str]:
     """Fields the user or the command line set that do less than their name says, each with what they do."""
     found = [f"{path} {what}" for path, what in PARTLY if at(spec, path)]
@@ -123,7 +138,6 @@ ANNOTATIONS = (
     names.ANNOTATION_DISABLE_IGNITION_SERVER,
     names.ANNOTATION_DISABLE_MACHINE_MANAGEMENT,
     names.ANNOTATION_DISABLE_PKI,
-    names.ANNOTATION_RESTORED_FROM_BACKUP,
     names.ANNOTATION_TOPOLOGY,
     names.ANNOTATION_UNSUPPORTED_RHCOS,
 )
@@ -139,7 +153,16 @@ def ignored_annotations(annotations: Mapping[str, str]) -> list[str]:
 
 def not_acted_on(spec: Mapping[str, Any]) -> list[str]:
     """Fields the user set and this operator only stores."""
-    return _asked(spec, UNACTED) + [f"labels[{key}]" for key in spec.get("labels") or {} if names.steers(key)]
+    labels = [f"labels[{key}]" for key in spec.get("labels") or {} if names.steers(key)]
+    return [*_asked(spec, UNACTED), *labels, *_open_to_all(spec)]
+
+
+def _open_to_all(spec: Mapping[str, Any]) -> list[str]:
+    """Who is let in is decided by a load balancer; neither routers nor node ports are told."""
+    kind = hosted.publishing(spec, "APIServer")
+    if kind == "LoadBalancer" or not at(spec, "networking.apiServer.allowedCIDRBlocks"):
+        return []
+    return [f"networking.apiServer.allowedCIDRBlocks (the API is published by {kind}, which everybody reaches)"]
 
 
 def _asked(spec: Mapping[str, Any], fields: tuple[tuple[str, Any], ...]) -> list[str]:

@@ -76,12 +76,29 @@ class LoginState:
 
 
 @dataclass(frozen=True)
+class Names:
+    """Hosts under which the owner publishes services of the control plane."""
+
+    hosts: tuple[str, ...]
+    # None: nobody has asked yet.
+    unknown: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True)
 class Observed:
     """The facts that `status.compute` turns into conditions."""
 
     pause: Pause = field(default_factory=Pause)
     config_problems: Sequence[str] = ()
     config_reason: str = ""
+    # Of what the owner gave for the API server; the cluster runs without it.
+    certificate_problems: Sequence[str] = ()
+    client_ca_problem: str = ""
+    registry_ca_problem: str = ""
+    # None: there is no proxy; else what is wrong with it.
+    proxy: tuple[str, ...] | None = None
+    # Host names of the owner's; None: none is given; else which are known, as far as they were asked for.
+    external_names: Names | None = None
     unsupported: Sequence[str] = ()
     unacted: Sequence[str] = ()
     partly_acted: Sequence[str] = ()
@@ -92,6 +109,8 @@ class Observed:
     etcd_problem: str = ""
     # None: not asked yet; "": takes writes; else why it does not.
     etcd_full: str | None = None
+    # Why the snapshot that is asked for cannot be taken.
+    restore_problem: str = ""
     # Of an etcd that somebody else runs; None: not looked at; "": we can log in; else why not.
     foreign_etcd: str | None = None
     deployments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -128,6 +147,12 @@ class Observed:
     updates: Updates | None = None
     kubeconfig: str = ""
     custom_kubeconfig: str = ""
+
+    @property
+    def invalid(self) -> tuple[str, ...]:
+        """All that is wrong with the configuration, whether the cluster can be made or not."""
+        further = (self.client_ca_problem, self.registry_ca_problem)
+        return (*self.config_problems, *self.certificate_problems, *(one for one in further if one))
 
     @property
     def cannot_start(self) -> bool:

@@ -9,7 +9,8 @@ from hcp.api import conditions as c
 from hcp.api import names
 from hcp.api.paths import at
 from hcp.api.pause import Pause
-from hcp.controlplane import audit, tuning
+from hcp.api.spec import is_unmanaged
+from hcp.controlplane import audit, tls_profiles, tuning
 from hcp.controlplane.params import Params
 from hcp.errors import sentence
 from hcp.guest.own_network import own_network
@@ -29,6 +30,7 @@ from hcp.hostedcluster.observed import Observed
 from hcp.hostedcluster.phases import PHASES, RESTING, rotation
 from hcp.hostedcluster.scope import Learned, Object, Scope, Tools
 from hcp.kube.resources import HOSTEDCLUSTERS, INGRESS_CONFIGS
+from hcp.kubevirt import owner_annotations
 from hcp.kubevirt.networks import ManagementNetworks
 from hcp.runtime import ownership
 from hcp.runtime.conditions import is_true
@@ -96,6 +98,7 @@ class HostedClusterKind(Kind[Scope, Learned]):
             *rotation.problems(asked),
             audit.problem(asked),
             *tuning.problems(asked),
+            owner_annotations.problem(asked, unmanaged=is_unmanaged(obj)),
         ]
         seen = Observed(
             pause=rest,
@@ -106,7 +109,8 @@ class HostedClusterKind(Kind[Scope, Learned]):
                 *ignored_fields.ignored_annotations(asked),
                 *(text for text in wrong if text),
             ],
-            partly_acted=ignored_fields.acted_on_in_part(spec),
+            partly_acted=[*ignored_fields.acted_on_in_part(spec), *tls_profiles.left_out(spec)],
+            proxy=tuple(validation.proxy_problems(spec)) if at(spec, "configuration.proxy") else None,
             own_network=own_network(spec),
             rewritten=self._tools.guests.state(params.key).rewritten,
         )

@@ -15,6 +15,7 @@ from hcp.hostedcluster.cache import Cache
 from hcp.hostedcluster.canary import Canary
 from hcp.hostedcluster.catalog_digests import CatalogDigests
 from hcp.hostedcluster.etcd_maintenance import EtcdMaintenance
+from hcp.hostedcluster.external_names import ExternalNames
 from hcp.hostedcluster.foreign_namespaces import ForeignNamespaces
 from hcp.hostedcluster.observed import Observed
 from hcp.hostedcluster.releases import Releases
@@ -46,6 +47,7 @@ class Tools:
     catalogs: CatalogDigests
     platform: Platform
     canary: Canary
+    names: ExternalNames
 
     def forget(self, key: str) -> None:
         """Nothing is looked after or read any more for this cluster."""
@@ -56,6 +58,7 @@ class Tools:
         self.catalogs.forget(key)
         self.platform.forget(key)
         self.canary.forget(key)
+        self.names.forget(key)
 
 
 @dataclass(frozen=True, kw_only=True)

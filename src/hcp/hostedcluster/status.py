@@ -14,7 +14,10 @@ from hcp.hostedcluster import (
     cluster_operators,
     cluster_version,
     encryption_status,
+    external_names,
     login_status,
+    outside_status,
+    restore_status,
     storage_status,
     update_status,
     version,
@@ -88,16 +91,13 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
     release = seen.release
     parts: dict[str, Verdict] = {
         c.VALID_CONFIGURATION: _verdict(
-            not seen.config_problems,
+            not seen.invalid,
             "Configuration passes validation",
             seen.config_reason or c.INVALID_CONFIGURATION,
-            "; ".join(seen.config_problems),
+            "; ".join(seen.invalid),
         ),
         c.VALID_HCP_CONFIGURATION: _verdict(
-            not seen.config_problems,
-            "Configuration passes validation",
-            c.INVALID_CONFIGURATION,
-            "; ".join(seen.config_problems),
+            not seen.invalid, "Configuration passes validation", c.INVALID_CONFIGURATION, "; ".join(seen.invalid)
         ),
         c.SUPPORTED_HOSTED_CLUSTER: _verdict(
             not seen.unsupported,
@@ -132,6 +132,7 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
         ),
     }
     parts |= _credentials(cluster, seen)
+    parts |= restore_status.verdicts(cluster, seen)
     if (foreign := _foreign_etcd(cluster, seen)) is not None:
         parts[c.UNMANAGED_ETCD_AVAILABLE] = foreign
     if seen.encryption:
@@ -145,6 +146,10 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
         parts[c.STORAGE_AVAILABLE] = volumes
     if seen.login is not None and login_status.wanted(seen.login):
         parts[c.VALID_IDP_CONFIGURATION] = login_status.verdict(seen.login)
+    if seen.proxy is not None:
+        parts[c.VALID_PROXY_CONFIGURATION] = outside_status.proxy(seen.proxy)
+    if seen.external_names is not None:
+        parts[c.EXTERNAL_DNS_REACHABLE] = outside_status.names(seen.external_names)
     if seen.updates is not None:
         parts[c.CLUSTER_VERSION_RETRIEVED_UPDATES] = seen.updates.verdict
     if seen.certificates is not None:
@@ -402,6 +407,10 @@ def _absent(cluster: Mapping[str, Any], seen: Observed) -> list[str]:
         absent.append(c.STORAGE_AVAILABLE)
     if seen.login is not None and not login_status.wanted(seen.login):
         absent.append(c.VALID_IDP_CONFIGURATION)
+    if seen.proxy is None:
+        absent.append(c.VALID_PROXY_CONFIGURATION)
+    if not external_names.given(cluster["spec"]):
+        absent.append(c.EXTERNAL_DNS_REACHABLE)
     if not cluster["spec"].get("channel"):
         absent.append(c.CLUSTER_VERSION_RETRIEVED_UPDATES)
     return absent

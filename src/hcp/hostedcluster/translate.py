@@ -80,6 +80,7 @@ def params(
         api_dns_name=spec.get("kubeAPIServerDNSName") or "",
         etcd_size=str(volume.get("size") or defaults.ETCD_SIZE),
         etcd_storage_class=volume.get("storageClassName") or "",
+        etcd_snapshot_url=next(iter(at(spec, "etcd.managed.storage.restoreSnapshotURL") or ()), ""),
         foreign_etcd=at(spec, "etcd.unmanaged.endpoint") or "",
         annotations=dict(meta.get("annotations") or {}),
         node_selector=dict(spec.get("nodeSelector") or {}),
@@ -89,6 +90,7 @@ def params(
         audit_webhook=bool(at(spec, "auditWebhook.name")),
         own_issuer=authentication.is_direct(spec),
         api_config=block(spec, "configuration.apiServer"),
+        scheduler_config=block(spec, "configuration.scheduler"),
     )
 
 

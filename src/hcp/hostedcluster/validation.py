@@ -13,6 +13,7 @@ from hcp.api import spec as hosted
 from hcp.api.addresses import is_address, is_network
 from hcp.api.defaults import NODE_PORTS
 from hcp.api.paths import at
+from hcp.controlplane import tls_profiles
 from hcp.kube import bounded_json
 
 Network = ipaddress.IPv4Network | ipaddress.IPv6Network
@@ -44,7 +45,8 @@ def problems(
         found.append(f"infraID is longer than {MAX_INFRA_ID} characters: it cannot be the value of a label")
     found += _networks(spec)
     found += _services(spec, has_routes=has_routes)
-    found += _proxy(at(spec, "configuration.proxy") or {})
+    found += proxy_problems(spec)
+    found += tls_profiles.problems(spec)
     found += _neighbours(cluster, others)
     return found
 
@@ -57,9 +59,9 @@ def _unusable(service: str, host: str) -> list[str]:
     return [f"service {service}: {host[:100]!a} cannot be the name of a host, it {problem}"] if problem else []
 
 
-def _proxy(proxy: Mapping[str, Any]) -> list[str]:
+def proxy_problems(spec: Mapping[str, Any]) -> list[str]:
     """Machines read these before anything else; one they do not understand keeps them from starting."""
-    found = []
+    found, proxy = [], at(spec, "configuration.proxy") or {}
     for field in ("httpProxy", "httpsProxy"):
         value = str(proxy.get(field) or "")
         if value and not _is_proxy(value):

@@ -28,6 +28,8 @@ class ApiProxy:
     api_host: str
     api_port: int
     image: str
+    # The host that a router is told in front of each connection, because the TLS of pods names `kubernetes.default`.
+    named: str = ""
 
 
 def _server(host: str) -> str:
@@ -57,6 +59,7 @@ frontend local_apiserver
   bind {_server(proxy.advertise_address)}:{proxy.advertise_port}
   log global
   option tcplog
+{_naming(proxy)}\
   default_backend remote_apiserver
 
 backend remote_apiserver
@@ -64,8 +67,12 @@ backend remote_apiserver
   log global
   option tcp-check
   server controlplane {_server(proxy.api_host)}:{proxy.api_port} check inter 10s fall 3 rise 3 \
-resolvers node init-addr libc,none
+resolvers node init-addr libc,none{" send-proxy-v2 proxy-v2-options unique-id" if proxy.named else ""}
 """
+
+
+def _naming(proxy: ApiProxy) -> str:
+    return f"  unique-id-format {proxy.named}\n" if proxy.named else ""
 
 
 def static_pod(proxy: ApiProxy) -> dict[str, Any]:

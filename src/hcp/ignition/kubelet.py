@@ -30,7 +30,7 @@ ExecStart=kubelet \\
   --kubeconfig=/var/lib/kubelet/kubeconfig \\
   --cert-dir=/var/lib/kubelet/pki \\
   --hostname-override=%H \\
-  --v=2@LABELS@
+  --v=@VERBOSITY@@LABELS@
 Restart=always
 RestartSec=1
 OOMScoreAdjust=-999
@@ -70,11 +70,16 @@ def kubelet_configuration(
 
 
 def kubelet_document(
-    configuration: Mapping[str, Any], bootstrap_kubeconfig: str, client_ca: str, labels: Mapping[str, str]
+    configuration: Mapping[str, Any],
+    bootstrap_kubeconfig: str,
+    client_ca: str,
+    labels: Mapping[str, str],
+    verbosity: int = 0,
 ) -> Document:
     """Everything that makes this machine a kubelet of one hosted cluster; `labels` its Node gets when it registers."""
     told = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
-    text = _KUBELET_UNIT.replace("@LABELS@", f" \\\n  --node-labels={told}" if told else "")
+    text = _KUBELET_UNIT.replace("@VERBOSITY@", str(verbosity or 2))
+    text = text.replace("@LABELS@", f" \\\n  --node-labels={told}" if told else "")
     return document(
         files=[
             file(CONFIG, yaml.safe_dump(dict(configuration), sort_keys=True)),

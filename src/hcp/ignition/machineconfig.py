@@ -13,8 +13,11 @@ from typing import Any
 import yaml
 
 from hcp.errors import HcpError
+from hcp.ignition import kernel_arguments
 from hcp.ignition.document import Document, merge
 from hcp.ignition.mirrors import MirrorRule
+from hcp.ignition.own_document import check_document, without_effect
+from hcp.ignition.runtime_config import runtime_settings
 from hcp.kube import bounded_yaml
 
 ROLE_LABEL = "machineconfiguration.openshift.io/role"
@@ -27,21 +30,26 @@ _MIRROR_KINDS = {
     "ImageTagMirrorSet": "imageTagMirrors",
 }
 # Fields of a MachineConfig that ask for another operating system or kernel: a Debian node disk cannot follow them.
-_FOREIGN_FIELDS = ("kernelArguments", "extensions", "osImageURL", "kernelType", "fips")
+_FOREIGN_FIELDS = ("extensions", "osImageURL", "baseOSExtensionsContainerImage", "kernelType", "fips")
+# What the disk is anyway.
+_AS_IT_IS = {"kernelType": "default"}
+_KUBELET_FIELDS = ("kubeletConfig", "logLevel", _SELECTOR)
 
 
 @dataclass
 class NodeConfig:
-    """What all configuration documents of a pool ask for."""
+    """What all configuration documents of a pool ask for, in the order of their names."""
 
     documents: list[Document] = field(default_factory=list)
+    names: list[str] = field(default_factory=list)
+    """The MachineConfig of each of `documents`."""
     kubelet: dict[str, Any] = field(default_factory=dict)
+    kubelet_verbosity: int = 0
     mirrors: list[MirrorRule] = field(default_factory=list)
-
-    @property
-    def merged(self) -> Document:
-        """All MachineConfigs in the order of their names, joined."""
-        return merge(self.documents)
+    kernel_arguments: list[str] = field(default_factory=list)
+    log_level: str = ""
+    without_effect: list[str] = field(default_factory=list)
+    """What was accepted and changes nothing, with the document that has it."""
 
 
 def machine_config(name: str, ignition: Document) -> dict[str, Any]:
@@ -96,11 +104,16 @@ def _take(config: NodeConfig, manifest: dict[str, Any]) -> None:
     kind = str(manifest.get("kind"))
     spec: dict[str, Any] = manifest.get("spec") or {}
     if kind == "MachineConfig":
-        config.documents.append(_machine_document(manifest, spec))
+        _take_machine_config(config, manifest, spec)
     elif kind == "KubeletConfig":
         config.kubelet.update(spec.get("kubeletConfig") or {})
+        config.kubelet_verbosity = _verbosity(spec.get("logLevel")) or config.kubelet_verbosity
+        unused = sorted(key for key, value in spec.items() if value and key not in _KUBELET_FIELDS)
+        config.without_effect += [f"{key} of a KubeletConfig" for key in unused]
     elif kind == "ContainerRuntimeConfig":
-        config.kubelet.update(_runtime_settings(spec.get("containerRuntimeConfig") or {}))
+        runtime = runtime_settings(spec.get("containerRuntimeConfig") or {})
+        config.kubelet.update(runtime.kubelet)
+        config.log_level = runtime.log_level or config.log_level
     elif kind in _MIRROR_KINDS:
         for entry in spec.get(_MIRROR_KINDS[kind]) or []:
             config.mirrors.append(MirrorRule(entry["source"], tuple(entry.get("mirrors") or ())))
@@ -153,24 +166,32 @@ def _check_values(value: Any, origin: str, path: str) -> None:
         raise HcpError(f"{origin} has {value!r} at {path}, which is no text or number", hint="Put it in quotes.")
 
 
-def _machine_document(manifest: dict[str, Any], spec: dict[str, Any]) -> Document:
-    name = manifest.get("metadata", {}).get("name", "")
-    for unsupported in _FOREIGN_FIELDS:
-        if spec.get(unsupported):
-            raise HcpError(f"MachineConfig {name!r} sets {unsupported}, which this release's node disk cannot follow")
-    config: Document = spec.get("config") or {}
-    version = str((config.get("ignition") or {}).get("version", ""))
-    if config and not version.startswith("3."):
-        raise HcpError(
-            f"MachineConfig {name!r} holds Ignition version {version!r}", hint="write it for Ignition specification 3.x"
-        )
-    return config
+def _take_machine_config(config: NodeConfig, manifest: dict[str, Any], spec: dict[str, Any]) -> None:
+    name = str(manifest.get("metadata", {}).get("name", ""))
+    origin = f"MachineConfig {name!r}"
+    for field_name in _FOREIGN_FIELDS:
+        value = spec.get(field_name)
+        if value and value != _AS_IT_IS.get(field_name):
+            named = f" {', '.join(map(str, value))[:200]}" if isinstance(value, list) else ""
+            raise HcpError(f"{origin} sets {field_name}{named}, which this release's node disk cannot follow")
+    found: Document = spec.get("config") or {}
+    version = str((found.get("ignition") or {}).get("version", ""))
+    if found and not version.startswith("3."):
+        raise HcpError(f"{origin} holds Ignition version {version!r}", hint="write it for Ignition specification 3.x")
+    check_document(found, origin)
+    for asked in (spec.get("kernelArguments"), (found.get("kernelArguments") or {}).get("shouldExist")):
+        if asked is not None and not isinstance(asked, list):
+            raise TypeError(f"kernelArguments is {asked!r}")
+        config.kernel_arguments += kernel_arguments.words(asked or [], origin)
+    config.documents.append(found)
+    config.names.append(name)
+    config.without_effect += [f"{part} of {origin}" for part in without_effect(found)]
 
 
-def _runtime_settings(spec: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a ContainerRuntimeConfig that the kubelet carries for containerd."""
-    known = {"logSizeMax": "containerLogMaxSize", "pidsLimit": "podPidsLimit"}
-    unknown = sorted(key for key, value in spec.items() if value is not None and key not in known)
-    if unknown:
-        raise HcpError(f"a ContainerRuntimeConfig sets {', '.join(unknown)}, which containerd nodes cannot follow")
-    return {known[key]: value for key, value in spec.items() if value is not None}
+def _verbosity(level: Any) -> int:
+    """A number from 1 to 10, as the kubelet counts."""
+    if level is None:
+        return 0
+    if not isinstance(level, int) or isinstance(level, bool) or not 1 <= level <= 10:
+        raise HcpError(f"a KubeletConfig sets logLevel to {str(level)[:40]!a}, which is no number from 1 to 10")
+    return level

@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from hcp.ignition.document import Document, document, file, unit
-from hcp.ignition.mirrors import MIRROR_PROXY, MirrorRule, authority_file
+from hcp.ignition.mirrors import CERTS_DIR, MIRROR_PROXY, MirrorRule, authority_file
 
 PROGRAM = "/usr/lib/hcp/mirror-proxy"
 CONFIG = "/etc/containerd/mirrors.json"
@@ -18,13 +18,13 @@ UNIT = "mirror-proxy.service"
 PULL_SECRET = "/var/lib/kubelet/config.json"
 
 
-def mirror_proxy_config(rules: Sequence[MirrorRule], authorities: Mapping[str, str]) -> str:
-    """What the server reads; `authorities` are CAs of single registries, which lie beside containerd's."""
+def mirror_proxy_config(rules: Sequence[MirrorRule], authorities: Mapping[str, str], folder: str = CERTS_DIR) -> str:
+    """What the server reads; `authorities` are CAs of single registries, which lie beside containerd's in `folder`."""
     return json.dumps(
         {
             "listen": MIRROR_PROXY,
             "rules": [{"source": rule.source, "mirrors": list(rule.mirrors)} for rule in rules],
-            "authorities": {host: authority_file(host) for host in sorted(authorities)},
+            "authorities": {host: authority_file(host, folder) for host in sorted(authorities)},
         },
         indent=1,
         sort_keys=True,

@@ -24,9 +24,9 @@ class MirrorRule:
     mirrors: tuple[str, ...]
 
 
-def authority_file(registry: str) -> str:
+def authority_file(registry: str, folder: str = CERTS_DIR) -> str:
     """Where the CA of one registry lies."""
-    return f"{CERTS_DIR}/{registry}/ca.crt"
+    return f"{folder}/{registry}/ca.crt"
 
 
 def mirror_host(source: str, mirror: str) -> tuple[str, bool] | None:
@@ -63,6 +63,13 @@ def hosts_toml(registry: str, mirrors: Sequence[tuple[str, bool]], trusted: Mapp
 
 def registry_files(rules: Sequence[MirrorRule], authorities: Mapping[str, str]) -> list[Document]:
     """The files under certs.d for all rules and for every registry with a CA of its own (host → PEM text)."""
+    return [file(path, text) for path, text in registry_texts(rules, authorities).items()]
+
+
+def registry_texts(
+    rules: Sequence[MirrorRule], authorities: Mapping[str, str], folder: str = CERTS_DIR
+) -> dict[str, str]:
+    """The same by path, for a containerd that looks for them in this folder."""
     by_registry: dict[str, list[tuple[str, bool]]] = {host: [] for host in authorities}
     proxied: set[str] = set()
     for rule in rules:
@@ -75,12 +82,12 @@ def registry_files(rules: Sequence[MirrorRule], authorities: Mapping[str, str]) 
                 known.append(host)
     if _ANY in proxied:  # a registry with a file of its own does not get what is for any
         proxied |= set(by_registry)
-    trusted = {host: authority_file(host) for host in authorities}
-    files = [file(trusted[host], authorities[host]) for host in sorted(authorities)]
+    trusted = {host: authority_file(host, folder) for host in authorities}
+    texts = {trusted[host]: authorities[host] for host in sorted(authorities)}
     for registry in sorted(by_registry):
         text = hosts_toml(registry, by_registry[registry], trusted, proxied=registry in proxied)
-        files.append(file(f"{CERTS_DIR}/{registry}/hosts.toml", text))
-    return files
+        texts[f"{folder}/{registry}/hosts.toml"] = text
+    return texts
 
 
 def _upstream(registry: str) -> str:

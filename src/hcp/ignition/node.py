@@ -8,15 +8,25 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from hcp.errors import HcpError
+from hcp.ignition.apiproxy import NAME as API_PROXY_NAME
 from hcp.ignition.containerd import containerd_document
 from hcp.ignition.disk_images import disk_images_document
 from hcp.ignition.document import Document, document, file, merge, unit
+from hcp.ignition.kernel_arguments import kernel_arguments_document
 from hcp.ignition.kubelet import kubelet_configuration, kubelet_document
-from hcp.ignition.machineconfig import interpret
+from hcp.ignition.machineconfig import NodeConfig, interpret
 from hcp.ignition.mirror_proxy import PULL_SECRET, mirror_proxy_document
 from hcp.ignition.mirrors import MirrorRule, registry_files
+from hcp.ignition.node_proxy import proxy_document
+from hcp.ignition.podnetwork import NAME as POD_NETWORK_NAME
+from hcp.ignition.pointer import Proxy
+from hcp.ignition.runtime_config import runtime_document
+from hcp.ignition.settling import settled
 
 USER = "core"
+SSH_NAME, FIPS_NAME = "99-worker-ssh", "30-fips"
+# MachineConfigs that are part of every pool's configuration; they are made for a disk that runs already.
+_OURS = (API_PROXY_NAME, POD_NETWORK_NAME, SSH_NAME, FIPS_NAME)
 
 _TRUST_UNIT = """\
 [Unit]
@@ -51,6 +61,7 @@ class NodeInput:
     release_images: Sequence[str] = ()
     # What a Node says of itself, where nobody here knows its machine.
     labels: Mapping[str, str] = field(default_factory=dict)
+    proxy: Proxy = field(default_factory=Proxy)
 
 
 def cluster_dns(service_network: Sequence[str]) -> list[str]:
@@ -69,30 +80,42 @@ def ssh_document(public_keys: str) -> Document:
     return document(files=[sudo], users=[user]) if keys else document()
 
 
-def node_document(given: NodeInput) -> Document:
-    """The document; user configuration comes last and wins."""
-    asked = interpret(given.raw_config)
+def node_document(given: NodeInput, asked: NodeConfig | None = None) -> Document:
+    """The document; user configuration comes last and wins. `asked`: the raw configuration, if it was read before."""
+    asked = interpret(given.raw_config) if asked is None else asked
+    pairs = list(zip(asked.names, asked.documents, strict=True))
+    own, steps = settled(part for name, part in pairs if name not in _OURS)
+    changed = iter(own)
     rules = [*given.mirrors, *asked.mirrors]
     extra = registry_files(rules, given.registry_authorities)
     if given.pull_secret:
         extra.append(file(PULL_SECRET, given.pull_secret, 0o600))
     units = []
-    if given.trust_bundle:
-        extra.append(file("/usr/local/share/ca-certificates/cluster-trust-bundle.crt", given.trust_bundle))
+    trusted = {"cluster-trust-bundle": given.trust_bundle, "cluster-proxy-ca": given.proxy.authority}
+    for name, pem in trusted.items():
+        if pem:
+            extra.append(file(f"/usr/local/share/ca-certificates/{name}.crt", pem))
+    if any(trusted.values()):
         units.append(unit("cluster-trust.service", _TRUST_UNIT))
     kubelet = kubelet_configuration(cluster_dns(given.service_network), changes=asked.kubelet)
     return merge(
         [
             containerd_document(given.pause_image),
             disk_images_document(given.release_images),
-            kubelet_document(kubelet, given.bootstrap_kubeconfig, given.kubelet_client_ca, given.labels),
+            kubelet_document(
+                kubelet, given.bootstrap_kubeconfig, given.kubelet_client_ca, given.labels, asked.kubelet_verbosity
+            ),
+            runtime_document(asked.log_level),
+            kernel_arguments_document(asked.kernel_arguments),
+            steps,
+            proxy_document(given.proxy, mirrors=bool(rules)),
             mirror_proxy_document(rules, given.registry_authorities, login=bool(given.pull_secret)),
             document(files=extra, units=units),
-            asked.merged,
+            *(part if name in _OURS else next(changed) for name, part in pairs),
         ]
     )
 
 
-def rendered(given: NodeInput) -> bytes:
+def rendered(given: NodeInput, asked: NodeConfig | None = None) -> bytes:
     """The document as the bytes that are stored and served; equal input gives equal bytes."""
-    return json.dumps(node_document(given), separators=(",", ":"), sort_keys=True).encode()
+    return json.dumps(node_document(given, asked), separators=(",", ":"), sort_keys=True).encode()

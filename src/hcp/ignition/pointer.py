@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from hcp.ignition.document import SPEC_VERSION, data_url
 
-_ALWAYS_DIRECT = (".cluster.local", ".local", ".svc", "127.0.0.1", "localhost")
+ALWAYS_DIRECT = (".cluster.local", ".local", ".svc", "127.0.0.1", "localhost")
 
 
 @dataclass(frozen=True)
@@ -18,6 +18,8 @@ class Proxy:
     http: str = ""
     https: str = ""
     direct: tuple[str, ...] = ()
+    authority: str = ""
+    """CAs of a proxy that ends TLS itself, as PEM."""
 
 
 def authorization(token: str) -> str:
@@ -28,9 +30,10 @@ def authorization(token: str) -> str:
 def pointer(endpoint: str, ca_pem: bytes, token: str, node_pool: str, target: str, proxy: Proxy | None = None) -> str:
     """The user data of a VM as JSON text."""
     headers = {"Authorization": authorization(token), "NodePool": node_pool, "TargetConfigVersionHash": target}
+    authorities = [ca_pem, *([proxy.authority.encode()] if proxy and proxy.authority else [])]
     ignition: dict[str, object] = {
         "version": SPEC_VERSION,
-        "security": {"tls": {"certificateAuthorities": [{"source": data_url(ca_pem)}]}},
+        "security": {"tls": {"certificateAuthorities": [{"source": data_url(pem)} for pem in authorities]}},
         "config": {
             "merge": [
                 {
@@ -46,6 +49,6 @@ def pointer(endpoint: str, ca_pem: bytes, token: str, node_pool: str, target: st
             settings["httpProxy"] = proxy.http
         if proxy.https:
             settings["httpsProxy"] = proxy.https
-        settings["noProxy"] = sorted({*_ALWAYS_DIRECT, *proxy.direct})
+        settings["noProxy"] = sorted({*ALWAYS_DIRECT, *proxy.direct})
         ignition["proxy"] = settings
     return json.dumps({"ignition": ignition}, separators=(",", ":"))

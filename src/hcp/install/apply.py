@@ -62,6 +62,15 @@ async def current_foreign_wildcards(client: Client) -> bool:
     return found is not None and router.FOREIGN_WILDCARDS in _arguments(found)
 
 
+async def named_route_port(client: Client, *, ours: bool) -> int:
+    """Where nodes may name a hosted API to the router, if that is or becomes one of hcp."""
+    if ours:
+        return router.NAMED_SERVICE_PORT
+    found = await client.get_or_none(r.SERVICES, router.NAME, names.ROUTER_NAMESPACE)
+    ports = found["spec"].get("ports") or [] if found else []
+    return next((int(one["port"]) for one in ports if one.get("name") == router.NAMED), 0)
+
+
 async def has_embedded_registry(client: Client) -> bool:
     """Whether this is an embedded cluster, which serves the images built on its machine under a fixed name."""
     if not await client.has(r.IMAGE_CONFIGS):

@@ -54,7 +54,13 @@ def deployment(options: Options) -> Object:
         "volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory"}}],
     }
     return manifests.deployment(
-        NAME, options.namespace, pod, labels=LABELS, selector={"app": NAME}, replicas=options.replicas
+        NAME,
+        options.namespace,
+        pod,
+        labels=LABELS,
+        selector={"app": NAME},
+        replicas=options.replicas,
+        metrics=METRICS_PORT,
     )
 
 

@@ -69,6 +69,7 @@ def deployment(options: Options) -> Object:
             f"--namespace={options.namespace}",
             f"--metrics-port={METRICS_PORT}",
             *_flags(options),
+            *([f"--named-route-port={options.named_route_port}"] if options.named_route_port else []),
         ],
         "env": _environment(options),
         "ports": [{"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"}],
@@ -89,7 +90,13 @@ def deployment(options: Options) -> Object:
         "volumes": volumes,
     }
     made = manifests.deployment(
-        NAME, options.namespace, pod, labels=LABELS, selector={"name": NAME}, replicas=options.replicas
+        NAME,
+        options.namespace,
+        pod,
+        labels=LABELS,
+        selector={"name": NAME},
+        replicas=options.replicas,
+        metrics=METRICS_PORT,
     )
     made["metadata"]["annotations"] = {names.ANNOTATION_INSTALL_VERSION: options.version}
     return made

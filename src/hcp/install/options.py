@@ -56,6 +56,8 @@ class Options:
     # Where the images of releases are: `source=mirror`.
     registry_overrides: tuple[str, ...] = ()
     hosted_quota: Mapping[str, str] = field(default_factory=dict)
+    # Where the router takes connections whose host is named in front of them; only ours does.
+    named_route_port: int = 0
     namespace: str = OPERATOR_NAMESPACE
 
     def __post_init__(self) -> None:

@@ -66,6 +66,7 @@ def operator_rules() -> list[Object]:
         rule("apps", "deployments statefulsets", [*FOLLOW, *write, "delete"]),
         rule("policy", "poddisruptionbudgets", [*FOLLOW, *write]),
         rule("networking.k8s.io", "networkpolicies", [*FOLLOW, *write]),
+        rule("monitoring.coreos.com", "podmonitors", [*FOLLOW, *write]),
         rule("networking.k8s.io", "servicecidrs", FOLLOW),
         rule("discovery.k8s.io", "endpointslices", [*FOLLOW, *write, "delete"]),
         rule("discovery.k8s.io", "endpointslices/restricted", ["create"]),

@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from hcp.errors import HcpError
+from hcp.http_proxy import Proxies, usable
 
+# An extension in the cluster of a kubeconfig: its server is reached without the environment's proxy.
+DIRECT = "hcp.local/direct"
 SERVICE_ACCOUNT_DIR = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -44,6 +47,8 @@ class ClusterConfig:
     auth: UserAuth = UserAuth()
     namespace: str = "default"
     context: str = ""
+    proxy: str | None = field(default=None, repr=False)
+    """An HTTP proxy between us and the server, with its login."""
 
     @classmethod
     def from_kubeconfig_dict(
@@ -67,6 +72,7 @@ class ClusterConfig:
             auth=_user_auth(user, base),
             namespace=entry.get("namespace") or "default",
             context=name,
+            proxy=_proxy(cluster, str(server)),
         )
 
     @classmethod
@@ -195,6 +201,15 @@ def _inline(body: Mapping[str, Any], key: str) -> bytes | None:
 def _file(body: Mapping[str, Any], key: str, base: Path) -> Path | None:
     value = body.get(key)
     return base / value if value else None
+
+
+def _proxy(cluster: Mapping[str, Any], server: str) -> str | None:
+    """`proxy-url`, else that of the environment; embedded clusters are on this machine, whatever that says."""
+    if cluster.get("proxy-url"):
+        return usable(str(cluster["proxy-url"]), "The kubeconfig's proxy-url")
+    if any(isinstance(entry, Mapping) and entry.get("name") == DIRECT for entry in cluster.get("extensions") or []):
+        return None
+    return Proxies.of(os.environ).for_url(server)
 
 
 def _user_auth(user: Mapping[str, Any], base: Path) -> UserAuth:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hcp.errors import HcpError
+from hcp.http_proxy import without_password
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +152,22 @@ def unreachable(server: str, cause: str) -> Unreachable:
         f"The API server {server} cannot be reached",
         cause=cause,
         hint="Check the server address in the kubeconfig, the network and any VPN, and that the cluster is running.",
+    )
+
+
+def proxy_refused(server: str, proxy: str, status: int, said: str) -> Unreachable:
+    hint = "Check the proxy's rules, and that the server's address is one that it reaches."
+    if status == 407:
+        hint = "Put the proxy's user and password into its URL: http://user:password@host:port."
+    shown = without_password(proxy)
+    return Unreachable(f"The proxy {shown} does not let us through to {server}", cause=f"{said} ({status})", hint=hint)
+
+
+def no_proxy_there(server: str, proxy: str, cause: str) -> Unreachable:
+    return Unreachable(
+        f"The proxy {without_password(proxy)} on the way to the API server {server} cannot be reached",
+        cause=cause,
+        hint="Check proxy-url in the kubeconfig, or HTTPS_PROXY; NO_PROXY names servers that are reached directly.",
     )
 
 

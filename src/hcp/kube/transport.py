@@ -172,6 +172,7 @@ class Transport:
                 headers=[*await self._credentials.headers(), *(headers or {}).items()],
                 timeout=limits,
                 server_hostname=self.config.tls_server_name,
+                proxy=self.config.proxy,
                 allow_redirects=False,
             ) as response:
                 answer.status = response.status
@@ -189,6 +190,10 @@ class Transport:
             raise self._bad_certificate(exc.certificate_error) from exc
         except (aiohttp.ClientConnectorSSLError, ssl.SSLError) as exc:
             raise errors.unreachable(self.config.server, str(exc)) from exc
+        except aiohttp.ClientHttpProxyError as exc:
+            raise errors.proxy_refused(self.config.server, self.config.proxy or "", exc.status, exc.message) from exc
+        except aiohttp.ClientProxyConnectionError as exc:
+            raise errors.no_proxy_there(self.config.server, self.config.proxy or "", str(exc.os_error)) from exc
         except aiohttp.ClientConnectorError as exc:
             raise errors.unreachable(self.config.server, exc.os_error.strerror or str(exc.os_error)) from exc
         except TimeoutError as exc:
@@ -216,6 +221,7 @@ class Transport:
                     protocols=(protocol,),
                     headers=await self._credentials.headers(),
                     server_hostname=self.config.tls_server_name,
+                    proxy=self.config.proxy,
                     max_msg_size=0,
                 ) as connection:
                     answer.status = 101

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,22 +13,28 @@ from hcp.kubevirt.loadbalancer import (
     FINALIZER,
     LABEL_SERVICE,
     LABEL_SERVICE_NAMESPACE,
+    PORTS_ERROR,
     endpoint_slices,
     infra_name,
     infra_service,
+    unserved,
     wanted,
 )
 from hcp.kubevirt.session import Session
 from hcp.runtime import apply_if_changed
+from hcp.runtime.conditions import condition_of
 
 Object = dict[str, Any]
 
 
-async def sync_service(session: Session, namespace: str, name: str) -> None:
-    """Bring one guest Service's load balancer to the wanted state, or take it away."""
+async def sync_service(session: Session, namespace: str, name: str, annotations: Mapping[str, str] = {}) -> None:
+    """Bring one guest Service's load balancer to the wanted state, or take it away; `annotations`: the owner's."""
     service = session.services.get(name, namespace)
     if service is not None and wanted(service):
-        await _ensure(session, service)
+        if why := unserved(service):
+            await _refuse(session, service, why)
+        else:
+            await _ensure(session, service, annotations)
         return
     await _remove(session, namespace, name)
     if service is None:
@@ -37,11 +44,18 @@ async def sync_service(session: Session, namespace: str, name: str) -> None:
         await _release(session, service)
 
 
-async def _ensure(session: Session, service: Object) -> None:
+async def _refuse(session: Session, service: Object, why: str) -> None:
+    """A load balancer that led to ports which are another's by now must not stay."""
+    metadata = service["metadata"]
+    await _remove(session, metadata["namespace"], metadata["name"])
+    await _tell(session, service, [], {"status": "True", "reason": "NodePortsNeeded", "message": why})
+
+
+async def _ensure(session: Session, service: Object, annotations: Mapping[str, str]) -> None:
     await _hold(session, service)
     infra = session.infra
     pods = session.launcher_list()
-    desired = infra_service(service, infra.namespace, session.infra_id, selecting=pods is None)
+    desired = infra_service(service, infra.namespace, session.infra_id, selecting=pods is None, annotations=annotations)
     live = await apply_if_changed(infra.client, session.caches.services, desired)
     slices: list[Object] = []
     if pods is not None:
@@ -77,11 +91,29 @@ async def _release(session: Session, service: Object) -> None:
 
 async def _report(session: Session, service: Object, live: Mapping[str, Any]) -> None:
     ingress = at(live, "status.loadBalancer.ingress") or []
-    wanted_ingress = [{k: v for k, v in entry.items() if k in ("ip", "hostname", "ipMode")} for entry in ingress]
-    known = at(service, "status.loadBalancer.ingress") or []
-    if wanted_ingress != known:
-        body = {"status": {"loadBalancer": {"ingress": wanted_ingress or None}}}
-        await _patch_guest(session, service, body, "status")
+    known = ("ip", "hostname", "ipMode", "ports")
+    error = condition_of(live, PORTS_ERROR)
+    # The infra cluster's own words stay there.
+    said = {key: error[key] for key in ("status", "reason")} | {"message": ""} if error else None
+    await _tell(session, service, [{k: v for k, v in entry.items() if k in known} for entry in ingress], said)
+
+
+async def _tell(session: Session, service: Object, ingress: list[Object], error: Object | None) -> None:
+    """Addresses, and what is wrong with the ports; written only when it is something else than before."""
+    body: Object = {}
+    if ingress != (at(service, "status.loadBalancer.ingress") or []):
+        body["loadBalancer"] = {"ingress": ingress or None}
+    before = list(at(service, "status.conditions") or [])
+    known = condition_of(service, PORTS_ERROR) or {}
+    if error != ({key: known.get(key, "") for key in ("status", "reason", "message")} if known else None):
+        others = [one for one in before if one.get("type") != PORTS_ERROR]
+        stamp = dt.datetime.now(dt.UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        body["conditions"] = [
+            *others,
+            *([{"type": PORTS_ERROR, "lastTransitionTime": stamp, **error}] if error else []),
+        ]
+    if body:
+        await _patch_guest(session, service, {"status": body}, "status")
 
 
 async def _local_nodes(session: Session, service: Object) -> set[str] | None:

@@ -8,6 +8,7 @@ from hcp.api import conditions as c
 from hcp.api.names import ANNOTATION_CLUSTER, LABEL_CONTROL_PLANE_NAMESPACE, control_plane_namespace
 from hcp.kube.errors import Forbidden, NotFound
 from hcp.kube.resources import HOSTEDCLUSTERS, HOSTEDCONTROLPLANES, NAMESPACES, NETWORKPOLICIES
+from hcp.kubevirt import egress
 from hcp.kubevirt.infra import Infra, InfraClients, credentials
 from hcp.kubevirt.isolation_report import (
     KEPT_OFF,
@@ -19,7 +20,7 @@ from hcp.kubevirt.isolation_report import (
     tell_infra,
 )
 from hcp.kubevirt.network_policy import NAME, PolicyInput, virt_launcher_policy
-from hcp.kubevirt.networks import ManagementNetworks, networks_of
+from hcp.kubevirt.networks import ManagementNetworks, Networks, networks_of
 from hcp.kubevirt.published import OnNodes, PublishedServices, on_nodes
 from hcp.runtime import Controller, Result, apply_if_changed
 from hcp.runtime.context import OperatorContext
@@ -94,7 +95,7 @@ class Isolation:
         at_home = self._networks.now()
         beside = await on_nodes(self._published.of(spec, hosted), at_home.nodes, self._published.resolver)
         try:
-            verdict = await self._keep(cluster, infra, spec["infraID"], beside)
+            verdict = await self._keep(cluster, infra, spec["infraID"], beside, at_home)
         except NotFound:
             return Result(2.0)
         verdicts: dict[str, Verdict | None] = {c.VALID_NODE_PORT_ADDRESSES: node_ports(spec, beside)}
@@ -105,13 +106,14 @@ class Isolation:
             await tell_infra(cluster, infra, verdict)
         return again or (Result(_RECHECK) if infra.external or beside.names else None)
 
-    async def _keep(self, cluster: Object, infra: Infra, infra_id: str, beside: OnNodes) -> Verdict:
-        there = await networks_of(infra.client) if infra.external else self._networks.now()
+    async def _keep(self, cluster: Object, infra: Infra, infra_id: str, beside: OnNodes, at_home: Networks) -> Verdict:
+        there = await networks_of(infra.client) if infra.external else at_home
         policy = virt_launcher_policy(
             PolicyInput(
                 namespace=infra.namespace,
                 infra_id=infra_id,
-                hidden=there.hidden,
+                # Machines elsewhere have no business with the nodes of the management cluster either.
+                hidden=egress.collapsed([*there.hidden, *at_home.machines]) if infra.external else there.hidden,
                 published=beside.targets,
                 central=not infra.external,
             )

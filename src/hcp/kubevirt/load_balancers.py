@@ -8,12 +8,14 @@ from typing import Any
 from hcp.api.paths import annotations_of, at
 from hcp.errors import HcpError
 from hcp.kube.errors import Unreachable
-from hcp.kubevirt import balancers, launchers
+from hcp.kube.resources import HOSTEDCLUSTERS
+from hcp.kubevirt import balancers, launchers, owner_annotations
 from hcp.kubevirt.loadbalancer import LABEL_SERVICE, LABEL_SERVICE_NAMESPACE
 from hcp.kubevirt.session import InfraCaches, Session
 from hcp.kubevirt.sessions import Sessions
 from hcp.runtime import Controller, Informer, Result
 from hcp.runtime.context import OperatorContext
+from hcp.runtime.store import key_of
 
 log = logging.getLogger(__name__)
 Object = dict[str, Any]
@@ -26,12 +28,14 @@ class LoadBalancers:
     def __init__(self, ctx: OperatorContext, sessions: Sessions) -> None:
         self._ctx = ctx
         self._sessions = sessions
+        self._clusters: Informer = ctx.informers.get(HOSTEDCLUSTERS)
         self.controller = sessions.controller("load-balancers", self._reconcile)
 
     def wire(self) -> Controller:
         """Look again when a Service, a machine or a load balancer changes."""
         for informer in InfraCaches.shared(self._ctx.informers).all:
             self._follow_infra(informer)
+        self._clusters.add_listener(self._cluster_changed)
         self._sessions.on_begin(self._begin)
         return self.controller
 
@@ -49,6 +53,15 @@ class LoadBalancers:
             if session.owns(known) and LABEL_SERVICE in labels:
                 where = f"{labels.get(LABEL_SERVICE_NAMESPACE)}/{labels[LABEL_SERVICE]}"
                 self.controller.enqueue(f"{session.hosted_namespace}/{where}", fresh=False)
+
+    def _cluster_changed(self, old: Object | None, new: Object | None) -> None:
+        """Another wish of the cluster's owner goes onto all of its load balancers."""
+        if owner_annotations.wanted(annotations_of(old)) == owner_annotations.wanted(annotations_of(new)):
+            return
+        key = key_of(new or old or {})
+        for session in self._sessions.all():
+            if key_of(dict(session.cluster)) == key:
+                self._wake(session)
 
     def _service_changed(self, session: Session, old: Object | None, new: Object | None) -> None:
         item = new or old or {}
@@ -92,7 +105,8 @@ class LoadBalancers:
         if not all(informer.synced for informer in (session.services, *session.caches.all)):
             return Result(0.2)
         try:
-            await balancers.sync_service(session, namespace, name)
+            owner = self._clusters.get_key(key_of(dict(session.cluster)))
+            await balancers.sync_service(session, namespace, name, owner_annotations.wanted(annotations_of(owner)))
         except Unreachable as error:
             log.info("load balancer waits", extra={"key": key, "error": str(error)})
             return Result(_UNREACHABLE_RETRY)
@@ -116,6 +130,7 @@ def _matters(old: Object, new: Object) -> bool:
             status.get("podIPs"),
             annotations_of(item).get(launchers.NETWORK_STATUS),
             status.get("loadBalancer"),
+            status.get("conditions") if item.get("kind") == "Service" else None,
             item["metadata"].get("deletionTimestamp"),
             item.get("spec") if item.get("kind") != "VirtualMachineInstance" else None,
             item.get("endpoints"),

@@ -17,6 +17,8 @@ from hcp.kubevirt import launchers
 LABEL_SERVICE = "cluster.x-k8s.io/tenant-service-name"
 LABEL_SERVICE_NAMESPACE = "cluster.x-k8s.io/tenant-service-namespace"
 MANAGED_BY = "control-plane-operator.hypershift.openshift.io"
+# A condition of Services that Kubernetes knows: the ports that were asked for cannot be had.
+PORTS_ERROR = "LoadBalancerPortsError"
 FINALIZER = "service.kubernetes.io/load-balancer-cleanup"
 _COPIED = (
     "externalTrafficPolicy",
@@ -43,10 +45,31 @@ def infra_name(service: Mapping[str, Any]) -> str:
     return f"a{service['metadata']['uid'].replace('-', '')}"[:32]
 
 
+def unserved(service: Mapping[str, Any]) -> str:
+    """Why no load balancer can lead to this Service; empty when one can."""
+    ports = at(service, "spec.ports") or []
+    without = [f"{port['port']}/{port.get('protocol', 'TCP')}" for port in ports if not port.get("nodePort")]
+    if not without:
+        return ""
+    return (
+        f"Port {', '.join(without)} has no node port, and load balancers of this cluster lead to node ports: "
+        "set allocateLoadBalancerNodePorts to true, or name a nodePort"
+    )
+
+
 def infra_service(
-    service: Mapping[str, Any], namespace: str, infra_id: str, *, selecting: bool = False
+    service: Mapping[str, Any],
+    namespace: str,
+    infra_id: str,
+    *,
+    selecting: bool = False,
+    annotations: Mapping[str, str] = {},
 ) -> dict[str, Any]:
-    """The Service in the infra cluster; its target ports are the guest's node ports."""
+    """The Service in the infra cluster; its target ports are the guest's node ports.
+
+    `annotations` are the owner's. Nothing that names a port or an address of the infra cluster is taken from the guest:
+    it gives its own, for health checks too.
+    """
     metadata, spec = service["metadata"], service.get("spec") or {}
     ports = []
     for port in spec.get("ports") or []:
@@ -71,6 +94,7 @@ def infra_service(
                 LABEL_CAPI_CLUSTER_NAME: infra_id,
                 LABEL_INFRA_ID: infra_id,
             },
+            **({"annotations": dict(annotations)} if annotations else {}),
         },
         "spec": {
             "type": "LoadBalancer",

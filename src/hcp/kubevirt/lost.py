@@ -21,10 +21,12 @@ REASON = "MachineGone"
 # Where caches keep what `heard` found: bookkeeping itself is not kept.
 HEARD = "heard"
 _REPORTS = ("kubelet", "status")
+# So long a new instance may take until its node can mount volumes; then the node is of use without them.
+PATIENCE = dt.timedelta(minutes=5)
 
 
 def heard(node: Mapping[str, Any]) -> str:
-    """When the kubelet reported last, by the clock of its API server: that of the machine may be wrong.
+    """When the kubelet reported last, of a node or a pod, by the clock of its API server: the machine's may be wrong.
 
     An API server that keeps no such notes leaves only what the kubelet says.
     """
@@ -54,6 +56,20 @@ def back(node: Mapping[str, Any], instance: Mapping[str, Any] | None) -> bool:
         return False
     since = _time(instance["metadata"].get("creationTimestamp"))
     return last >= since and is_true(at(node, "status.conditions"), "Ready")
+
+
+def mounts(pod: Mapping[str, Any], instance: Mapping[str, Any]) -> bool:
+    """Whether this pod of the driver serves in this instance, not merely did so in the former one.
+
+    A kubelet that is asked to mount before it knows the driver asks again later and later, up to two minutes.
+    """
+    last, since = heard(pod), _time(instance["metadata"].get("creationTimestamp"))
+    return bool(last) and _time(last) >= since and is_true(at(pod, "status.conditions"), "Ready")
+
+
+def patient(instance: Mapping[str, Any], now: dt.datetime) -> bool:
+    """Whether its driver is still waited for."""
+    return now < _time(instance["metadata"].get("creationTimestamp")) + PATIENCE
 
 
 def marked(node: Mapping[str, Any]) -> bool:
@@ -98,6 +114,22 @@ def unready(node: Mapping[str, Any], now: dt.datetime) -> Object | None:
         "metadata": {"resourceVersion": node["metadata"]["resourceVersion"]},
         "status": {"conditions": conditions},
     }
+
+
+def keeps_a_volume(pod: Mapping[str, Any]) -> bool:
+    """Whether others wait for what this pod of a lost node has. Kubernetes removes such pods too, but looks for them
+    every 20 seconds only; by then the next instance of the machine has begun to take the volume back."""
+    volumes = at(pod, "spec.volumes") or ()
+    return any("persistentVolumeClaim" in one or "ephemeral" in one for one in volumes) and not _stays(pod)
+
+
+def _stays(pod: Mapping[str, Any]) -> bool:
+    """Whether it tolerates the taint, for whatever reason."""
+    for one in at(pod, "spec.tolerations") or ():
+        meant = one.get("key") in (None, "", TAINT["key"]) and one.get("effect") in (None, "", TAINT["effect"])
+        if meant and (one.get("operator") == "Exists" or one.get("value") == TAINT["value"]):
+            return True
+    return False
 
 
 def _heard(node: Mapping[str, Any]) -> dt.datetime | None:

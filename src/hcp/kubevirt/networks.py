@@ -39,6 +39,11 @@ class Networks:
         """What tenants have no business with, as networks."""
         return egress.hidden(self.inside, self.nodes, self.api)
 
+    @property
+    def machines(self) -> list[str]:
+        """Its nodes and its API server alone: addresses that mean the same from another cluster."""
+        return egress.hidden((), self.nodes, self.api)
+
 
 class ManagementNetworks:
     """The management cluster's own, from caches that are shared by all who ask."""

@@ -9,13 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from hcp.api.paths import annotations_of
-
 Object = dict[str, Any]
 MOST_SERVICES = 1_000
 MOST_SLICES = 5_000
-# An annotation that is longer than this is none that we read.
-MAX_ANNOTATION = 4_096
 _METADATA = (
     "name",
     "namespace",
@@ -41,9 +37,9 @@ def reduced(obj: Object, annotations: Object, **parts: Object) -> Object:
 
 
 def service(obj: Object) -> Object:
-    """A Service of type LoadBalancer, with the annotations that load balancers read."""
-    kept = {key: value for key, value in annotations_of(obj).items() if len(value) <= MAX_ANNOTATION}
-    return reduced(obj, kept, spec=dict(obj.get("spec") or {}), status=only(obj.get("status"), ("loadBalancer",)))
+    """A Service of type LoadBalancer. Its annotations are its tenant's, and steer nothing here."""
+    told = only(obj.get("status"), ("loadBalancer", "conditions"))
+    return reduced(obj, {}, spec=dict(obj.get("spec") or {}), status=told)
 
 
 def endpoint_slice(obj: Object) -> Object:

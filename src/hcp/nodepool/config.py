@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
@@ -19,9 +19,11 @@ from hcp.ignition.document import document
 from hcp.ignition.hashes import hash_simple
 from hcp.ignition.machineconfig import joined, machine_config, normalised
 from hcp.ignition.mirrors import MirrorRule
-from hcp.ignition.node import ssh_document
+from hcp.ignition.node import FIPS_NAME, SSH_NAME, ssh_document
 from hcp.ignition.podnetwork import NAME as POD_NETWORK_NAME
 from hcp.ignition.podnetwork import pod_network_document
+from hcp.ignition.tuned import NAME as TUNING_NAME
+from hcp.ignition.tuned import Tuning, tuning_document
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,7 @@ class ConfigInput:
     pod_networks: Sequence[str] = ()
     """Empty where somebody else brings the pod network."""
     service_networks: Sequence[str] = ()
+    tuning: Tuning = field(default_factory=Tuning)
 
 
 @dataclass(frozen=True)
@@ -79,7 +82,7 @@ def _core_documents(given: ConfigInput) -> list[str]:
         machine_config(API_PROXY_NAME, api_proxy_document(given.api_proxy)),
         machine_config(POD_NETWORK_NAME, pod_network_document(given.pod_networks, given.service_networks)),
         _fips(given.fips),
-        machine_config("99-worker-ssh", ssh_document(given.ssh_key)),
+        machine_config(SSH_NAME, ssh_document(given.ssh_key)),
     ]
     if given.image_content_sources:
         documents.append(
@@ -90,11 +93,20 @@ def _core_documents(given: ConfigInput) -> list[str]:
                 "spec": {"repositoryDigestMirrors": [dict(entry) for entry in given.image_content_sources]},
             }
         )
+    if not given.tuning.empty:
+        documents.append(_tuning(given.tuning))
     return [yaml.safe_dump(item, sort_keys=True) for item in documents]
 
 
+def _tuning(tuning: Tuning) -> dict[str, Any]:
+    manifest = machine_config(TUNING_NAME, tuning_document(tuning))
+    if tuning.kernel_arguments:
+        manifest["spec"]["kernelArguments"] = list(tuning.kernel_arguments)
+    return manifest
+
+
 def _fips(enabled: bool) -> dict[str, Any]:
-    manifest = machine_config("30-fips", document())
+    manifest = machine_config(FIPS_NAME, document())
     manifest["spec"]["fips"] = enabled
     return manifest
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hcp.api import conditions as c
@@ -10,7 +10,6 @@ from hcp.api.paths import at
 from hcp.nodepool.machines import smallest_size
 from hcp.runtime.conditions import Verdict
 
-_TUNING = "node tuning is not part of a Kubernetes release"
 _NOT_OURS = "machines of platform None are your own: nobody here makes, replaces or ends one"
 
 
@@ -51,16 +50,11 @@ def update_management(spec: Mapping[str, Any]) -> Verdict:
     )
 
 
-def tuning(config_maps: Mapping[str, Mapping[str, Any] | None]) -> Verdict:
-    """Whether the ConfigMaps of `tuningConfig` are there (None: missing); good ones change nothing on the nodes."""
-    if not config_maps:
-        return True, c.AS_EXPECTED, ""
-    for name, item in config_maps.items():
-        if item is None:
-            return False, c.VALIDATION_FAILED, f"ConfigMap {name!r} named in spec.tuningConfig does not exist"
-        if not at(item, "data.tuning"):
-            return False, c.VALIDATION_FAILED, f"ConfigMap {name!r} has no key 'tuning'"
-    return True, c.FIELDS_NOT_HONOURED, f"The ConfigMaps are there, but change nothing: {_TUNING}"
+def followed(without_effect: Sequence[str]) -> Verdict:
+    """Whether all of a configuration that is followed has an effect; what has none is named."""
+    if without_effect:
+        return True, c.FIELDS_NOT_HONOURED, f"Without effect: {'; '.join(dict.fromkeys(without_effect))}"[:2000]
+    return True, c.AS_EXPECTED, ""
 
 
 def fields(spec: Mapping[str, Any]) -> Verdict:
@@ -72,8 +66,6 @@ def fields(spec: Mapping[str, Any]) -> Verdict:
 def _everywhere(spec: Mapping[str, Any]) -> list[str]:
     """Fields without effect on any platform."""
     named = []
-    if spec.get("tuningConfig"):
-        named.append(f"tuningConfig ({_TUNING})")
     if spec.get("osImageStream"):
         named.append("osImageStream (the release decides the operating system)")
     return named

@@ -51,6 +51,8 @@ class HostedInputs:
     ssh_key: str
     trust_bundle: str
     registry_authorities: Mapping[str, str]
+    proxy_authority: str = ""
+    """CAs of the cluster's proxy."""
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,8 @@ from hcp.runtime.ownership import belongs, cluster_of
 
 Object = dict[str, Any]
 _NODES_PACE = 1.0
+# Fields of a HostedCluster that name a ConfigMap with authorities for its nodes.
+_BUNDLES = ("additionalTrustBundle", "configuration.proxy.trustedCA", "configuration.image.additionalTrustedCA")
 
 
 class Watches:
@@ -139,7 +141,7 @@ class Watches:
             named = [*(spec.get("config") or []), *(spec.get("tuningConfig") or [])]
             if any(entry.get("name") == metadata["name"] for entry in named):
                 yield f"{metadata['namespace']}/{pool['metadata']['name']}"
-        yield from self._users_in_cluster(item, "additionalTrustBundle")
+        yield from self._users_in_cluster(item, *_BUNDLES)
         if metadata["namespace"] == CONFIG_NAMESPACE and metadata["name"] == self._trusted().get("name"):
             yield from self.pools.keys()
 
@@ -151,7 +153,7 @@ class Watches:
         metadata = item["metadata"]
         for cluster in self.clusters.list(metadata["namespace"]):
             spec = cluster.get("spec") or {}
-            if any((spec.get(field) or {}).get("name") == metadata["name"] for field in fields):
+            if any(at(spec, f"{field}.name") == metadata["name"] for field in fields):
                 yield from self._pools_of_cluster(cluster)
 
     def _pools_of_vm_machine(self, item: Object) -> Iterable[str]:

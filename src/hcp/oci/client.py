@@ -69,7 +69,7 @@ class RegistryClient:
         """`trust` replaces `ca_pem` when registries have their own CAs; `plain_http` names registries without TLS.
 
         `address_policy` says where connections may go; without one, anywhere. `trust_env`: through the environment's
-        proxy; a proxy chooses addresses itself, so never together with an address policy.
+        proxy, after what `way_out` asks beforehand.
         """
         known = auths if isinstance(auths, Auths) else Auths(auths)
         address_policy = replace(address_policy, insecure=address_policy.insecure | frozenset(plain_http))

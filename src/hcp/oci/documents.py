@@ -7,16 +7,19 @@ time are bounded.
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
 from typing import TYPE_CHECKING
 
 from yarl import URL
 
 from hcp.errors import HcpError
+from hcp.http_proxy import Proxies
 from hcp.oci.address_policy import AddressPolicy
 from hcp.oci.limits import TooLarge, read_at_most
 from hcp.oci.transport import REDIRECTS, forbidden_among, place_of
 from hcp.oci.trust import Trust
+from hcp.oci.way_out import proxy_for
 
 if TYPE_CHECKING:
     import aiohttp
@@ -44,10 +47,12 @@ async def fetch(url: URL, trust: Trust, policy: AddressPolicy, *, accept: str, l
                 if url.scheme != "https" or not url.host:
                     raise DocumentRefused(f"{shown} is not read", cause=f"{url.origin()} is not served over https")
                 place = place_of(url)
-                connector = aiohttp.TCPConnector(socket_factory=policy.socket if policy.watches(place) else None)
+                proxy = await proxy_for(url, place, Proxies.of(os.environ), policy)
+                watched = proxy is None and policy.watches(place)
+                connector = aiohttp.TCPConnector(socket_factory=policy.socket if watched else None)
                 async with (
                     aiohttp.ClientSession(connector=connector, headers=headers) as session,
-                    session.get(url, ssl=trust.context(place), allow_redirects=False) as answer,
+                    session.get(url, ssl=trust.context(place), proxy=proxy, allow_redirects=False) as answer,
                 ):
                     if answer.status in REDIRECTS and "Location" in answer.headers:
                         url = url.join(URL(answer.headers["Location"]))

@@ -50,7 +50,11 @@ class RegistryPool:
         client = self._clients.get(key)
         if client is None:
             client = RegistryClient(
-                Auths(auths), mirrors=mirrors, trust=Trust(ca_pem, registry_cas), address_policy=address_policy
+                Auths(auths),
+                mirrors=mirrors,
+                trust=Trust(ca_pem, registry_cas),
+                address_policy=address_policy,
+                trust_env=True,
             )
             self._clients[key] = client
             while len(self._clients) > MAX_CLIENTS:

@@ -6,6 +6,7 @@ A registry names the place in its answer. A login sent to any other place would 
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
 import ipaddress
 import ssl
@@ -75,6 +76,32 @@ async def certificate(
                 await writer.wait_closed()
             return found
     raise failure
+
+
+async def certificate_through(proxy: str, host: str, port: int, context: ssl.SSLContext) -> dict[str, Any]:
+    """The same, for a registry that is reached through a proxy."""
+    at = URL(proxy)
+    place = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    lines = [f"CONNECT {place} HTTP/1.1", f"Host: {place}"]
+    if at.user is not None:
+        login = base64.b64encode(f"{at.user}:{at.password or ''}".encode()).decode()
+        lines.append(f"Proxy-Authorization: Basic {login}")
+    async with asyncio.timeout(CONNECT_SECONDS):
+        reader, writer = await asyncio.open_connection(at.host, at.port or 80)
+        try:
+            writer.write("\r\n".join([*lines, "", ""]).encode())
+            try:
+                said = (await reader.readuntil(b"\r\n\r\n")).split(b"\r\n")[0].decode("latin-1")
+            except (asyncio.IncompleteReadError, asyncio.LimitOverrunError) as exc:
+                raise OSError("the proxy gave no answer") from exc
+            if said.split(" ")[1:2] != ["200"]:
+                raise OSError(f"the proxy says {said[:100]}")
+            await writer.start_tls(context, server_hostname=host)
+            return writer.get_extra_info("peercert") or {}
+        finally:
+            writer.close()
+            with contextlib.suppress(OSError):
+                await writer.wait_closed()
 
 
 def _any(info: tuple[Any, ...]) -> Any:

@@ -13,12 +13,14 @@ from typing import Any
 import aiohttp
 from yarl import URL
 
+from hcp.http_proxy import Proxies
 from hcp.oci import errors, realm
 from hcp.oci.address_policy import OPEN, AddressPolicy, ForbiddenAddress
 from hcp.oci.auth import Auths, Challenge, Login, Token, parse_challenge
 from hcp.oci.limits import MAX_TOKEN, TooLarge, read_at_most
 from hcp.oci.reference import Reference
 from hcp.oci.trust import Trust
+from hcp.oci.way_out import proxy_for
 
 LIMITS = aiohttp.ClientTimeout(total=None, sock_connect=15, sock_read=60)
 MAX_REDIRECTS = 5
@@ -28,7 +30,6 @@ KEEPING = (307, 308)
 # Registries read a blob again before they answer that it is whole.
 UPLOAD_LIMITS = aiohttp.ClientTimeout(total=None, sock_connect=15, sock_read=300)
 READING = ("GET", "HEAD")
-PROXIES = ("http_proxy", "https_proxy")
 # What is sent, made anew for every attempt.
 Body = Callable[[], Any]
 
@@ -45,12 +46,12 @@ class RegistryTransport:
         trust_env: bool = False,
         socket: str | None = None,
     ) -> None:
-        """`socket`: a Unix socket where the registry listens, whatever host an image names."""
+        """`trust_env`: through the environment's proxy. `socket`: a Unix socket where the registry listens, whatever
+        host an image names."""
         self._auths = auths
         self._trust = trust
         self._address_policy = address_policy
-        # Looking for a proxy costs two threads' work per request: only where there is one.
-        self._trust_env = trust_env and not address_policy.guarded and _proxied(os.environ)
+        self._proxies = Proxies.of(os.environ) if trust_env and socket is None else Proxies()
         self._socket = socket
         self._tokens: dict[tuple[str, str], Token] = {}
         # Registries that ask for the password itself: it goes with the first request to each of their repositories.
@@ -131,6 +132,10 @@ class RegistryTransport:
         except (aiohttp.ClientConnectorCertificateError, ssl.SSLCertVerificationError) as exc:
             reason = getattr(exc, "certificate_error", exc)
             raise errors.untrusted(image, host, getattr(reason, "verify_message", "") or str(reason)) from exc
+        except aiohttp.ClientHttpProxyError as exc:
+            raise errors.unreachable(image, host, f"the proxy says {exc.message} ({exc.status})") from exc
+        except aiohttp.ClientProxyConnectionError as exc:
+            raise errors.unreachable(image, host, f"the proxy cannot be reached: {exc.os_error}") from exc
         except aiohttp.ClientConnectorError as exc:
             forbidden = forbidden_among(exc)
             if forbidden is not None:
@@ -161,7 +166,8 @@ class RegistryTransport:
             place = place_of(url)
             if url.scheme != "https" and not (url.scheme == "http" and self._address_policy.is_insecure(place)):
                 raise errors.refused(str(ref), ref.host, f"{_shown(url)} is not served over https")
-            session = self._session(watched=self._address_policy.watches(place))
+            proxy = await proxy_for(url, place, self._proxies, self._address_policy)
+            session = self._session(watched=proxy is None and self._address_policy.watches(place))
             context = self._trust.context(ref.registry if place == ref.host else place)
             response = await stack.enter_async_context(
                 session.request(
@@ -170,6 +176,7 @@ class RegistryTransport:
                     headers=headers,
                     data=body() if body is not None else None,
                     ssl=context,
+                    proxy=proxy,
                     allow_redirects=False,
                     timeout=limits,
                 )
@@ -191,9 +198,7 @@ class RegistryTransport:
                 connector = aiohttp.UnixConnector(self._socket)
             else:
                 connector = aiohttp.TCPConnector(socket_factory=self._address_policy.socket if watched else None)
-            found = aiohttp.ClientSession(
-                timeout=LIMITS, headers={"User-Agent": "hcp"}, connector=connector, trust_env=self._trust_env
-            )
+            found = aiohttp.ClientSession(timeout=LIMITS, headers={"User-Agent": "hcp"}, connector=connector)
             self._sessions[watched] = found
         return found
 
@@ -265,7 +270,11 @@ class RegistryTransport:
             watched = self._address_policy.watches(ref.host)
             context = self._trust.context(ref.registry)
             try:
-                found = await realm.certificate(host, port or 443, context, self._address_policy, watched=watched)
+                proxy = await proxy_for(URL(self._base(ref)), ref.host, self._proxies, self._address_policy)
+                if proxy is not None:
+                    found = await realm.certificate_through(proxy, host, port or 443, context)
+                else:
+                    found = await realm.certificate(host, port or 443, context, self._address_policy, watched=watched)
             except (OSError, ssl.SSLError, TimeoutError) as exc:
                 raise errors.unreachable(str(ref), ref.host, str(exc) or "no answer in time") from exc
             if realm.covers(found, wanted):
@@ -273,10 +282,6 @@ class RegistryTransport:
         raise errors.refused(
             str(ref), ref.host, f"it wants logins to be sent to {text[:200]!r}, which its certificate does not cover"
         )
-
-
-def _proxied(environment: Mapping[str, str]) -> bool:
-    return any(name.lower() in PROXIES and value for name, value in environment.items())
 
 
 def place_of(url: URL) -> str:

@@ -41,8 +41,11 @@ HOSTED_CLUSTER_CONDITIONS = (
     c.DEGRADED,
     c.ETCD_AVAILABLE,
     c.ETCD_ENCRYPTION_UP_TO_DATE,
+    c.ETCD_SNAPSHOT_RESTORED,
+    c.EXTERNAL_DNS_REACHABLE,
     c.FIELDS_HONOURED,
     c.HOSTED_CLUSTER_DESTROYED,
+    c.RESTORED_FROM_BACKUP,
     c.IGNITION_ENDPOINT_AVAILABLE,
     c.INFRASTRUCTURE_READY,
     c.KUBEVIRT_LIVE_MIGRATABLE,
@@ -58,6 +61,7 @@ HOSTED_CLUSTER_CONDITIONS = (
     c.VALID_HCP_CONFIGURATION,
     c.VALID_IDP_CONFIGURATION,
     c.VALID_KUBEVIRT_MTU,
+    c.VALID_PROXY_CONFIGURATION,
     c.VALID_RELEASE_IMAGE,
     c.VALID_RELEASE_INFO,
 )
@@ -104,8 +108,8 @@ CONTROLLERS = (
     Entry(
         "guest",
         "guest",
-        "inside each guest: its Nodes, our DaemonSets and Deployments, the konnectivity agents; asks the published "
-        "address and the tunnel",
+        "inside each guest: its Nodes, our DaemonSets, Deployments and StatefulSets, the konnectivity agents, the API "
+        "of metrics, and whether there is any NetworkPolicy; asks the published address and the tunnel",
         "the parts inside guests; nothing in the management cluster",
     ),
     Entry("etcd", "hostedcluster", "asks each etcd how full it is", "compaction and defragmentation of etcd"),
@@ -156,14 +160,16 @@ CONTROLLERS = (
     Entry(
         "lost-nodes",
         "guest",
-        "inside guests with storage: Nodes; VirtualMachineInstances and their pods",
-        "taint `out-of-service` and condition `Ready` of Nodes whose machine has ended",
+        "inside guests with storage: Nodes; VirtualMachineInstances and their pods; asks for the pod of the storage "
+        "driver while a node comes back",
+        "taint `out-of-service` and condition `Ready` of Nodes whose machine has ended; removes pods with volumes from "
+        "them",
     ),
     Entry(
         "load-balancers",
         "kubevirt",
         "inside guests: Services of type LoadBalancer; Services, EndpointSlices, VirtualMachineInstances and their "
-        "pods where machines run",
+        "pods where machines run; annotations of HostedClusters",
         "Services and EndpointSlices where machines run; finalizer and status of Services inside guests",
     ),
     Entry(

@@ -50,6 +50,7 @@ class Options:
     insecure_registries: frozenset[str] = frozenset()
     registry_overrides: Mapping[str, str] = field(default_factory=dict)
     hosted_quota: Mapping[str, str] = field(default_factory=dict)
+    named_route_port: int = 0
     support: support.Support = field(default_factory=support.Support)
     identity: str = field(default_factory=default_identity)
 
@@ -107,6 +108,7 @@ class Operator:
             insecure_registries=options.insecure_registries,
             registry_overrides=options.registry_overrides,
             hosted_quota=options.hosted_quota,
+            named_route_port=options.named_route_port,
         )
         controllers = wiring.everything(ctx, options.support, own_cluster_api=ours)
         await ctx.informers.start()

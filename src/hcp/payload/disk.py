@@ -31,7 +31,15 @@ from hcp.payload.context import BuildContext
 from hcp.payload.disk_images import node_images, preload
 from hcp.payload.disk_initrd import ROOT_MODULES, build_initrd
 from hcp.payload.disk_raw import DISK_BYTES, make_disk
-from hcp.payload.disk_root import KERNEL, PACKAGES, finish_root, make_debian, root_inputs
+from hcp.payload.disk_root import (
+    KERNEL,
+    PACKAGES,
+    UNUSED_MODULES,
+    XFS_FILES,
+    finish_root,
+    make_debian,
+    root_inputs,
+)
 from hcp.payload.image import REGISTRY, version_of
 from hcp.payload.linking.check import demand_inside
 from hcp.payload.linking.tree import read_folder
@@ -52,7 +60,7 @@ def components(minors: tuple[str, ...]) -> Iterator[Component]:
         name="rootfs-node",
         version="bookworm",
         build=make_debian,
-        inputs=lambda: f"{PACKAGES} {KERNEL} 1",
+        inputs=lambda: f"{PACKAGES} {KERNEL} {XFS_FILES} {UNUSED_MODULES} 2",
         outputs=("root.tar", "kernel.tar", "packages.txt"),
         summary="Debian and kernel of a node's disk",
         how="made from Debian packages",

@@ -12,6 +12,19 @@ from hcp.payload.context import BuildContext
 from hcp.payload.rootfs import debootstrap
 
 KERNEL = "linux-image-cloud-amd64"
+XFS = "xfsprogs"
+# Of that package what makes, mends and grows a file system, and the libraries of those. Its other programs need Python
+# and tables of all the letters of the world.
+XFS_FILES = (
+    "sbin/mkfs.xfs",
+    "sbin/xfs_repair",
+    "usr/sbin/xfs_growfs",
+    "usr/lib/*-linux-gnu/libinih.so.*",
+    "usr/lib/*-linux-gnu/liburcu*.so.8*",
+    "usr/share/doc/xfsprogs/copyright",
+    "usr/share/doc/libinih1/copyright",
+    "usr/share/doc/liburcu8/copyright",
+)
 PACKAGES = (
     "systemd",
     "systemd-sysv",
@@ -169,7 +182,6 @@ UNUSED_MODULES = (
     "kernel/fs/ocfs2",
     "kernel/fs/gfs2",
     "kernel/fs/btrfs",
-    "kernel/fs/xfs",
     "kernel/fs/f2fs",
     "kernel/fs/jfs",
     "kernel/fs/reiserfs",
@@ -178,7 +190,7 @@ UNUSED_MODULES = (
 
 
 def make_debian(ctx: BuildContext) -> None:
-    """Two archives: the installed packages, and of the kernel package only kernel and modules.
+    """Two archives: the installed packages, and what is taken out of packages that are not installed.
 
     Installing the kernel package would bring an initramfs generator and run it; we have our own init.
     """
@@ -188,13 +200,14 @@ def make_debian(ctx: BuildContext) -> None:
     packages.unlink()
     kernel = ctx.scratch / "kernel.tar"
     listed = (ctx.out / "packages.txt").read_text()
-    debootstrap(ctx, "bookworm", (KERNEL,), kernel, variant="extract")
-    (ctx.out / "packages.txt").write_text(listed + KERNEL + "\n")
-    _filter(kernel, ctx.out / "kernel.tar", _kernel_part)
+    debootstrap(ctx, "bookworm", (KERNEL, XFS), kernel, variant="extract")
+    (ctx.out / "packages.txt").write_text(f"{listed}{KERNEL}\n{XFS}\n")
+    _filter(kernel, ctx.out / "kernel.tar", _taken)
 
 
-def _kernel_part(path: str) -> bool:
-    if path.startswith("boot/vmlinuz-"):
+def _taken(path: str) -> bool:
+    """Kernel and modules, and the programs for xfs."""
+    if path.startswith("boot/vmlinuz-") or dropped(path, XFS_FILES):
         return True
     parts = path.split("/", 3)
     if parts[:2] == ["lib", "modules"]:
@@ -208,8 +221,8 @@ def _filter(source: Path, target: Path, keep: Callable[[str], bool]) -> None:
             path = member.name.removeprefix("./").strip("/")
             if not path or not keep(path):
                 continue
-            if path.startswith("lib/modules"):
-                member.name = f"usr/{path}"  # /lib is a link to usr/lib
+            if path.startswith(("lib/modules", "sbin/")):
+                member.name = f"usr/{path}"  # /lib and /sbin are links into usr
             out.addfile(member, archive.extractfile(member) if member.isreg() else None)
 
 

@@ -2,9 +2,10 @@
 
 `release-<minor>` depends on exactly the images it names, so whoever publishes a release finds them as its dependencies.
 `release-<minor>-storage` is the same with what volumes in hosted clusters need, `-olm` with what catalogs of operators
-need, `-ingress` has the router of hosted clusters, `-full` all three. `-login` has the OAuth server of hosted clusters,
-`-platform` that and the router. These are made on request: compiling their parts takes long, and a cluster without
-volumes, catalogs or logins does not want them.
+need, `-ingress` has the router of hosted clusters, `-full` all three and metrics-server. `-login` has the OAuth server
+of hosted clusters, `-metrics` has metrics-server, `-monitoring` Prometheus too, and `-platform` all that a person meets
+who works in a cluster: router, logins, metrics and monitoring. These are made on request: compiling their parts takes
+long, and a cluster without volumes, catalogs or logins does not want them.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from hcp.payload import disk
 from hcp.payload.component import Component
 from hcp.payload.context import BuildContext
 from hcp.payload.image import REGISTRY, image_digest, reference, version_of
-from hcp.payload.images import login, olm, storage
+from hcp.payload.images import login, monitoring, olm, storage
 from hcp.release.reading import CONFIG_DEFINITIONS, OLM_DEFINITIONS, SNAPSHOT_DEFINITIONS
 
 REPOSITORY = "hcp/release"
@@ -41,6 +42,7 @@ _TAGS: Mapping[str, tuple[bool, str]] = {
     "konnectivity-agent": (False, "konnectivity"),
     "coredns": (False, "coredns"),
     "flannel": (False, "flannel"),
+    "kube-router": (False, "kube-router"),
     "haproxy": (False, ""),
     "pause": (False, ""),
 }
@@ -62,13 +64,17 @@ _STORAGE = Extra(
 _OLM = Extra(olm.versions(), olm.DEFINITIONS, OLM_DEFINITIONS)
 _INGRESS = Extra({"router": __version__})
 _LOGIN = Extra(login.versions())
+_METRICS = Extra(monitoring.metrics_versions())
+_MONITORING = Extra(monitoring.versions())
 _VARIANTS: Mapping[str, tuple[str, tuple[Extra, ...]]] = {
     "storage": ("storage", (_STORAGE,)),
     "olm": ("catalogs of operators", (_OLM,)),
     "ingress": ("the default ingress", (_INGRESS,)),
     "login": ("logging in by a password", (_LOGIN,)),
-    "platform": ("the default ingress and logging in", (_INGRESS, _LOGIN)),
-    "full": ("storage, catalogs of operators and the default ingress", (_STORAGE, _OLM, _INGRESS)),
+    "metrics": ("metrics of pods and nodes", (_METRICS,)),
+    "monitoring": ("metrics and monitoring", (_METRICS, _MONITORING)),
+    "platform": ("the default ingress, logging in and monitoring", (_INGRESS, _LOGIN, _METRICS, _MONITORING)),
+    "full": ("storage, catalogs of operators, the default ingress and metrics", (_STORAGE, _OLM, _INGRESS, _METRICS)),
 }
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from cryptography import x509
+from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
@@ -225,3 +226,24 @@ def readable_certificates(pem: bytes) -> bool:
         return bool(x509.load_pem_x509_certificates(pem))
     except ValueError:
         return False
+
+
+def pair_problem(pair: KeyPair) -> str:
+    """Why a server could not show this certificate; empty when it could."""
+    try:
+        certificate = x509.load_pem_x509_certificates(pair.cert_pem)[0]
+    except (ValueError, IndexError):
+        return "holds no certificate"
+    try:
+        key = serialization.load_pem_private_key(pair.key_pem, None)
+    except (ValueError, TypeError, UnsupportedAlgorithm):
+        return "holds no key that can be read without a password"
+    return "" if key.public_key() == certificate.public_key() else "holds a key of another certificate"
+
+
+def names_in(cert_pem: bytes) -> tuple[str, ...]:
+    """The host names that a certificate is made out to."""
+    certificate = x509.load_pem_x509_certificates(cert_pem)[0]
+    found = [one.value for one in _extension_names(certificate) if isinstance(one, x509.DNSName)]
+    common = [str(one.value) for one in _subject(certificate).get_attributes_for_oid(NameOID.COMMON_NAME)]
+    return tuple(sorted({*found, *common}))

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Sequence
 
 from hcp.errors import HcpError
 from hcp.kube import Client
-from hcp.preflight import guest_volumes, infra, platform, virtualization
+from hcp.preflight import guest_volumes, infra, node_guard, platform, virtualization
 from hcp.preflight.result import Finding, unknown
 
 
@@ -37,7 +37,15 @@ async def management(client: Client, ranges: Sequence[str], *, external: bool) -
         ("DNS of the apps domain", platform.name_resolution(client)),
         ("Address ranges", platform.addresses(client, ranges)),
     ]
-    return [first, *await asyncio.gather(*(_safe(name, work) for name, work in checks))]
+    found = [first, *await asyncio.gather(*(_safe(name, work) for name, work in checks))]
+    return found if external else [*found, *await _guard(client)]
+
+
+async def _guard(client: Client) -> list[Finding]:
+    try:
+        return await node_guard.check(client)
+    except HcpError as error:
+        return [unknown(node_guard.CHECK, str(error), error.hint or "")]
 
 
 async def everything(
@@ -47,4 +55,5 @@ async def everything(
     found = await management(client, ranges, external=infra_client is not None)
     if infra_client is not None:
         found += await infra.check(infra_client, infra_namespace)
+        found += await _guard(infra_client)
     return found

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from hcp.errors import HcpError
@@ -16,6 +17,8 @@ from hcp.release.reading import BOOT_IMAGES, IMAGE_REFERENCES, Release, parse
 
 MANIFESTS = "release-manifests"
 IMAGES = "opt/hcp/images.json"
+# The same list as a label, so that whoever copies the operator's image elsewhere learns of the others cheaply.
+NAMED_LABEL = "hcp.images"
 
 
 def named_by_release(release: Release) -> list[str]:
@@ -82,7 +85,9 @@ def write_operator(folder: Path, layout: Layout, target: Target, moved: Mapping[
     layer = Layer("the list of images")
     layer.file(IMAGES, files[IMAGES])
     name = f"{target.registry}/{target.repository(OPERATOR)}"
-    return write_image(folder, name, [layer], config_of(layout), base=layout)
+    config = config_of(layout)
+    label = {NAMED_LABEL: " ".join(sorted(json.loads(files[IMAGES]).values()))}
+    return write_image(folder, name, [layer], replace(config, labels={**config.labels, **label}), base=layout)
 
 
 def config_of(layout: Layout) -> ImageConfig:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hcp.api.paths import at
 from hcp.router import hosts
+from hcp.router.backends import SEPARATOR
 from hcp.router.claims import (
     ADMITTED,
     ROUTER_NAME,
@@ -24,8 +25,11 @@ from hcp.router.claims import (
     place,
     wildcard_of,
 )
+from hcp.router.options import Options, Unreadable, read
 
 MAX_MESSAGE = 1024
+# The name of who answers wherever nobody else does.
+ANY = "*"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +41,8 @@ class Policy:
     foreign_wildcards: bool = False
     # Whether it has a certificate to end TLS with.
     ends_tls: bool = False
+    # Of which kinds one namespace, the first, may answer for names that nobody claims.
+    any_host: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,8 @@ class Decision:
     reason: str = ""
     message: str = ""
     wildcard: bool = False
+    # What its annotations ask for.
+    options: Options = field(default=Options())
 
     @property
     def name(self) -> str:
@@ -76,6 +84,8 @@ def default_host(name: str, namespace: str, domain: str) -> str:
 def wanted_host(route: Route, domain: str) -> str:
     """The host a Route asks for, or the one made for it; empty when neither is possible."""
     spec = route.get("spec") or {}
+    if spec.get("anyHost") and SEPARATOR in str(route["metadata"]["name"]):
+        return ANY
     if spec.get("host"):
         return str(spec["host"]).lower()
     if not domain:
@@ -95,6 +105,8 @@ def _problem(route: Route, host: str, policy: Policy) -> tuple[str, str] | None:
     domain, spec = policy.domain, route.get("spec") or {}
     if not host:
         return "NoDomain", "The Route names no host and the router knows no apps domain to make one from."
+    if host == ANY and spec["anyHost"] not in policy.any_host:
+        return "NoHost", "It names no host, and this router lets nobody answer for names that nobody claims."
     wrong = hosts.problem(spec, host)
     if wrong:
         return ("InvalidPath" if wrong.startswith("spec.path") else "InvalidHost"), wrong
@@ -126,9 +138,21 @@ def _tls_problem(route: Route, policy: Policy) -> tuple[str, str] | None:
         )
     if bool(at(route, "spec.tls.certificate")) != bool(at(route, "spec.tls.key")):
         return "IncompleteCertificate", "spec.tls needs both certificate and key, or none of them."
-    if at(route, "spec.tls.externalCertificate.name"):
-        return "UnsupportedCertificate", "spec.tls.externalCertificate is not served: write certificate and key."
-    return None
+    return _external_problem(at(route, "spec.tls") or {})
+
+
+def _external_problem(tls: Mapping[str, Any]) -> tuple[str, str] | None:
+    """The Secret was read before: `taken` says that the certificate is that of the Secret."""
+    external = tls.get("externalCertificate") or {}
+    name = external.get("name")
+    if not name or external.get("taken"):
+        return None
+    if tls.get("certificate"):
+        return "UnsupportedCertificate", "spec.tls names both certificate and externalCertificate: write one of them."
+    return (
+        "ExternalCertificateNotFound",
+        f"There is no Secret {hosts.shown(name)} of type kubernetes.io/tls with tls.crt and tls.key in its namespace.",
+    )
 
 
 def _first_look(route: Route, policy: Policy) -> Decision:
@@ -139,10 +163,14 @@ def _first_look(route: Route, policy: Policy) -> Decision:
         wildcard = at(route, "spec.wildcardPolicy") == "Subdomain"
         asked = Decision(key, host, True, wildcard=wildcard)
         problem = _problem(route, host, policy)
+        options = read(route)
+    except Unreadable as error:
+        return asked.refused("InvalidAnnotation", str(error))
     except (TypeError, ValueError, AttributeError, KeyError) as error:
         return Decision(key, "", False, "InvalidRoute", f"The Route cannot be read: {error}"[:MAX_MESSAGE])
     if problem is None:
-        return asked
+        said = "; ".join(options.ignored)[:MAX_MESSAGE]
+        return replace(asked, options=options, reason="AnnotationsIgnored" if said else "", message=said)
     if not hosts.is_host(host):
         asked = replace(asked, host="")
     return asked.refused(*problem)
@@ -154,7 +182,7 @@ class _Table:
     def __init__(self, policy: Policy) -> None:
         self._policy = policy
         self._owners: dict[str, str] = {}
-        self._claims: set[tuple[str, str]] = set()
+        self._claims: set[tuple[str, str, str]] = set()
         # Hosts whose TLS is passed on, or ended here: it cannot be both.
         self._passing: dict[str, bool] = {}
 
@@ -164,13 +192,15 @@ class _Table:
         spec = route.get("spec") or {}
         how = termination(route)
         path = f"{spec.get('path') or ''}{' exactly' if spec.get('exactPath') else ''}"
-        claim = (name, "" if how == "passthrough" else path)
+        # Of a Gateway's routes one may have a place in plain HTTP, and another the same place with TLS.
+        schemes = (spec["scheme"],) if spec.get("scheme") else ("http", "https")
+        wanted = {(name, "" if how == "passthrough" else path, scheme) for scheme in schemes}
         owner = self._owners.get(name, namespace)
         if owner != namespace:
             return decision.refused(
                 "HostAlreadyClaimed", f"{name} is already claimed by another Route in namespace {owner}."
             )
-        if claim in self._claims:
+        if wanted & self._claims:
             return decision.refused(
                 "HostAlreadyClaimed", f"{name} is already claimed by another Route with the same path."
             )
@@ -186,7 +216,7 @@ class _Table:
                 "The router's option --allow-hosts-under-foreign-wildcards permits it.",
             )
         self._owners[name] = namespace
-        self._claims.add(claim)
+        self._claims |= wanted
         if how:
             self._passing[name] = how == "passthrough"
         return decision

@@ -13,6 +13,10 @@ Object = Mapping[str, Any]
 SHARES = 64
 # More than any Service has behind one name; what is written beyond it is left out.
 MAX_ADDRESSES = 1024
+# What a name of an object cannot hold: Routes made of other objects never meet those of users.
+SEPARATOR = "~"
+# What a Service says of ports that speak HTTP/2 without TLS.
+HTTP2 = ("kubernetes.io/h2c", "h2c")
 
 
 def _is_address(text: Any) -> bool:
@@ -77,6 +81,16 @@ def endpoints(service: Object | None, slices: Iterable[Object], target_port: Any
     return sorted(found)[:MAX_ADDRESSES]
 
 
+def speaks_http2(route: Object, service: Callable[[str, str], Object | None]) -> bool:
+    """Whether the Service says so of the port that the Route leads to."""
+    spec = route.get("spec") or {}
+    live = service(route["metadata"].get("namespace", ""), str(at(spec, "to.name") or ""))
+    wanted, listed = at(spec, "port.targetPort"), at(spec, "port.servicePort", at(spec, "to.servicePort"))
+    names = _port_names(live, wanted if listed is None else _name_of(live, listed)) or set()
+    ports = at(live, "spec.ports") or []
+    return any((port.get("name") or "") in names and port.get("appProtocol") in HTTP2 for port in ports)
+
+
 def of_route(
     route: Object,
     service: Callable[[str, str], Object | None],
@@ -86,14 +100,18 @@ def of_route(
     namespace = route["metadata"].get("namespace", "")
     spec = route.get("spec") or {}
     port, listed = at(spec, "port.targetPort"), at(spec, "port.servicePort")
+    # Whoever made it has asked whether that namespace permits it. No object of a user can have such a name.
+    made_here = SEPARATOR in str(route["metadata"].get("name") or "")
     groups: list[tuple[int, list[str]]] = []
     for target in [spec.get("to") or {}, *(spec.get("alternateBackends") or [])]:
         name, weight = target.get("name"), target.get("weight")
         share = 100 if weight is None else int(weight)
         if not name or share <= 0:
             continue
-        live = service(namespace, name)
-        found = endpoints(live, slices(namespace, name), port if listed is None else _name_of(live, listed))
+        where = target.get("namespace", namespace) if made_here else namespace
+        wanted = target.get("servicePort", listed) if made_here else listed
+        live = service(where, name)
+        found = endpoints(live, slices(where, name), port if wanted is None else _name_of(live, wanted))
         if found:
             groups.append((share, found))
     if len(groups) == 1:

@@ -5,12 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from hcp.router import maps
+from hcp.router import maps, option_rules
 
 # How many pods of a host are tried before a connection is given up.
 ATTEMPTS = 3
+# The host of a connection travels in front of it, in the one field of the PROXY protocol that takes any text.
+NAMED, NAMING, PASSED_ON = (
+    "fc_pp_unique_id",
+    "send-proxy-v2 proxy-v2-options unique-id",
+    "unique-id-format %[var(sess.key)]",
+)
 # The backend of pods that are spoken to with TLS; each server of it stands for one authority.
-TRUSTED = "pods-trusted"
+TRUSTED = maps.TRUSTED
+# Where plain requests are sent: without the port, which is that of plain HTTP.
+SECURE = "https://%[req.hdr(host),field(1,:)]%[pathq]"
+# Where a request stays that no pod answers.
+NOBODY = "nobody"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +30,8 @@ class Settings:
     directory: Path
     http_port: int = 8080
     https_port: int = 8443
+    # Where nodes of hosted clusters name the host they want beside a connection whose TLS names another; 0: nowhere.
+    named_port: int = 0
     address: str = "*"
     max_connections: int = 20000
     # Whether it ends TLS itself, with certificates of its own.
@@ -45,31 +57,29 @@ class Settings:
         return self.directory / f"{name}.map"
 
 
-def _choose(verb: str, scope: str, address: Path, number: str = "rand") -> list[str]:
+def _choose(verb: str, scope: str, address: Path, number: str) -> list[str]:
     """Turn the name in `<scope>.key` into one of its addresses, by a number modulo their count, and connect there."""
-    have = f"if {{ var({scope}.n) -m found }}"
-    chosen = f"if {{ var({scope}.to) -m found }}"
-    key = f"var({scope}.key)"
+    key, none = f"var({scope}.key)", f"if !{{ var({scope}.to) -m found }}"
     return [
-        f"{verb} set-var({scope}.i) {number},mod({scope}.n) {have}",
-        f"{verb} set-var({scope}.to) {key},concat(\\#,{scope}.i),map_str({address}) {have}",
+        f"{verb} set-var({scope}.i) {number},mod({scope}.n)",
+        f"{verb} set-var({scope}.to) {key},concat(\\#,{scope}.i),map_str({address})",
         # The table of addresses is changed before the table of counts: number 0 is always there.
-        f"{verb} set-var({scope}.to) {key},concat(\\#0),map_str({address}) {have} !{{ var({scope}.to) -m found }}",
-        f"{verb} set-dst var({scope}.to),field(1,@) {chosen}",
-        f"{verb} set-dst-port var({scope}.to),field(2,@) {chosen}",
+        f"{verb} set-var({scope}.to) {key},concat(\\#0),map_str({address}) {none}",
+        f"{verb} set-dst var({scope}.to),field(1,@)",
+        f"{verb} set-dst-port var({scope}.to),field(2,@)",
     ]
 
 
 def _tls(settings: Settings) -> list[str]:
-    return [line for attempt in range(ATTEMPTS) for line in _tls_attempt(settings, attempt)]
+    return [line for attempt in range(ATTEMPTS) for line in _tls_attempt(settings, attempt)] + _named(settings)
 
 
 def _tls_attempt(settings: Settings, attempt: int) -> list[str]:
     """The way of a TLS connection to a pod.
 
     Kubernetes takes its time to notice that a node is gone. When a pod cannot be connected to, the connection goes to
-    the next attempt over a socket of our own, with the client's address in front of it: the client's port picks the
-    pod, and every attempt picks the one after it.
+    the next attempt over a socket of our own, with the client's address and the host in front of it: the client's port
+    picks the pod, and every attempt picks the one after it.
     """
     count, address = settings.map_file(maps.TLS_COUNT), settings.map_file(maps.TLS_ADDRESS)
     hello = "if { req.ssl_hello_type 1 }"
@@ -79,20 +89,23 @@ def _tls_attempt(settings: Settings, attempt: int) -> list[str]:
     verb = "tcp-request content"
     again = settings.directory / f"again-{attempt}.sock"
     listen = f"unix@{again} accept-proxy" if attempt else f"{settings.address}:{settings.https_port}"
-    # Half of the port, because kernels give clients even ones.
-    number = f"src_port,div(2),add({attempt})"
+    host = NAMED if attempt else "req.ssl_sni"
+    options, allowed = settings.map_file(maps.TLS_OPTIONS), settings.map_file(maps.ALLOWED)
+    guards = option_rules.of_connections(options, allowed, hello, counting=not attempt)
     lines = [
         f"frontend tls-{attempt}",
         "  mode tcp",
         f"  bind {listen}",
+        f"  {PASSED_ON}",
         "  tcp-request inspect-delay 5s",
-        f"  {verb} set-var(sess.key) req.ssl_sni,lower {hello}",
+        f"  {verb} set-var(sess.key) {host},lower {hello}",
         f"  {verb} set-var(sess.n) var(sess.key),map_str_int({count}) {hello}",
         *_ended_here(settings, attempt, verb, hello),
         # No such host: perhaps somebody claims every name beside it.
         f"  {verb} set-var(sess.key) var(sess.key),regsub(^[^.]*,*) {missing}",
         f"  {verb} set-var(sess.n) var(sess.key),map_str_int({count}) {missing}",
-        *(f"  {line}" for line in _choose(verb, "sess", address, number)),
+        *(f"  {line}" for line in [*guards, *option_rules.start(attempt)]),
+        *(f"  {line}" for line in _choose(verb, "sess", address, "var(sess.start)")),
         f"  {verb} accept if {{ var(sess.to) -m found }}",
         f"  {verb} {'accept' if _ends(settings, attempt) else 'reject'} {hello}",
         f"  {verb} reject if WAIT_END",
@@ -106,8 +119,33 @@ def _tls_attempt(settings: Settings, attempt: int) -> list[str]:
     ]
     if attempt + 1 < ATTEMPTS:
         following = settings.directory / f"again-{attempt + 1}.sock"
-        lines += ["  option redispatch 1", "  retries 1", f"  server again unix@{following} send-proxy-v2"]
+        # A pod of a node that is gone says nothing; the next one is asked before a person notices.
+        lines += [
+            "  timeout connect 400ms",
+            "  option redispatch 1",
+            "  retries 1",
+            f"  server again unix@{following} {NAMING}",
+        ]
     return lines
+
+
+def _named(settings: Settings) -> list[str]:
+    """The way of connections whose TLS names the API inside of a hosted cluster, which all of them call the same."""
+    if not settings.named_port:
+        return []
+    count, address = settings.map_file(maps.TLS_COUNT), settings.map_file(maps.TLS_ADDRESS)
+    verb = "tcp-request content"
+    return [
+        "frontend named",
+        "  mode tcp",
+        f"  bind {settings.address}:{settings.named_port} accept-proxy",
+        f"  {PASSED_ON}",
+        f"  {verb} set-var(sess.key) {NAMED},lower",
+        f"  {verb} set-var(sess.n) var(sess.key),map_str_int({count})",
+        *(f"  {line}" for line in _choose(verb, "sess", address, "src_port,div(2)")),
+        f"  {verb} reject if !{{ var(sess.to) -m found }}",
+        "  default_backend pods-tls-0",
+    ]
 
 
 def _ends(settings: Settings, attempt: int) -> bool:
@@ -120,34 +158,40 @@ def _ended_here(settings: Settings, attempt: int, verb: str, hello: str) -> list
     return [f"  {verb} set-var(sess.end) var(sess.key),map_str({settings.map_file(maps.TLS_END)}) {hello}"]
 
 
-def _web(settings: Settings, web: maps.Web) -> list[str]:
-    """From host and path to a pod: the exact path, then the longest that fits, then the same for `*.domain`."""
-    exact, count, address = (settings.map_file(name) for name in (web.exact, web.count, web.address))
+def _web(settings: Settings, web: maps.Web, *more: str) -> list[str]:
+    """From host and path to a pod: the longest place that fits, then the same for `*.domain`, then for any name.
+
+    Every request pays for every line, so there are few. Where nothing is found, what follows finds nothing either, and
+    the request stays with those that nobody answers.
+    """
+    count, address = settings.map_file(web.count), settings.map_file(web.address)
     missing = "if !{ var(txn.row) -m found }"
     verb = "http-request"
+    end = f",{maps.END}"
     lines = [
-        f"{verb} set-var(txn.row) var(txn.page),map_str({exact})",
-        f"{verb} set-var(txn.row) var(txn.base),map_beg({count}) {missing}",
-        f"{verb} set-var(txn.page) var(txn.page),regsub(^[^./]*,*) {missing}",
-        f"{verb} set-var(txn.row) var(txn.page),map_str({exact}) {missing}",
-        f"{verb} set-var(txn.row) var(txn.wild),map_beg({count}) {missing}",
-        f"{verb} set-var(txn.n) var(txn.row),field(1,@) if {{ var(txn.row) -m found }}",
-        f"{verb} set-var(txn.key) var(txn.row),field(2,@) if {{ var(txn.row) -m found }}",
-        f"{verb} set-var(txn.ca) var(txn.row),field(3,@) if {{ var(txn.row) -m found }}",
-        *_choose(verb, "txn", address),
-        f'{verb} return status 503 content-type text/plain string "No Route answers this host."'
-        " if !{ var(txn.to) -m found }",
+        f"{verb} set-var(txn.path) path",
+        f"{verb} set-var(txn.page) req.hdr(host),lower,field(1,:),concat(,txn.path{end})",
+        f"{verb} set-var(txn.row) var(txn.page),map_beg({count})",
+        f"{verb} set-var(txn.row) var(txn.page),regsub(^[^./]*,*),map_beg({count}) {missing}",
+        f"{verb} set-var(txn.row) str(*),concat(,txn.path{end}),map_beg({count}) {missing}",
+        f"{verb} set-var(txn.n) var(txn.row),field(1,@)",
+        f"{verb} set-var(txn.key) var(txn.row),field(2,@)",
+        *_choose(verb, "txn", address, "rand"),
+        *(f"{verb} {line}" for line in more),
+        "use_backend %[var(txn.row),field(3,@)] if { var(txn.to) -m found }",
+        f"default_backend {NOBODY}",
     ]
     return [f"  {line}" for line in lines]
 
 
-def _names(verb: str) -> list[str]:
-    """What a request asks for: its page, the same with a slash behind it, and that of every name beside the host."""
+def _nobody() -> list[str]:
+    """Where requests stay that no pod answers."""
     return [
-        f"  {verb} set-var(txn.path) path",
-        f"  {verb} set-var(txn.page) req.hdr(host),lower,field(1,:),concat(,txn.path)",
-        f"  {verb} set-var(txn.base) var(txn.page),concat(/)",
-        f"  {verb} set-var(txn.wild) var(txn.base),regsub(^[^./]*,*)",
+        f"backend {NOBODY}",
+        "  mode http",
+        f"  http-request redirect location {SECURE} code 302 if {{ var(txn.row) -m str {maps.REDIRECT} }}",
+        f"  http-request redirect location {SECURE} code 301 if {{ var(txn.row) -m str {maps.REDIRECT_FOREVER} }}",
+        '  http-request return status 503 content-type text/plain string "No Route answers this host."',
     ]
 
 
@@ -156,7 +200,6 @@ def _end(settings: Settings) -> list[str]:
     if not settings.ends_tls:
         return []
     front = settings.directory / "end.sock"
-    verb = "http-request"
     return [
         "backend end-tls",
         "  mode tcp",
@@ -165,45 +208,38 @@ def _end(settings: Settings) -> list[str]:
         "  mode http",
         # No HTTP/2: browsers would use one connection for all hosts of a wildcard certificate, passed on or not.
         f"  bind unix@{front} mode 600 accept-proxy ssl crt-list {settings.certificates} alpn http/1.1",
-        "  option forwardfor",
-        *_names(verb),
-        *_web(settings, maps.HTTPS),
-        f"  {verb} set-header X-Forwarded-Proto https",
-        f"  {verb} set-header X-Forwarded-Port 443",
-        *_to_pods(),
-        f"backend {TRUSTED}",
-        "  mode http",
-        "  http-reuse never",
-        "  use-server %[var(txn.ca)] if { var(txn.ca) -m found }",
+        *_web(
+            settings, maps.HTTPS, f"set-header X-Forwarded-Port 443 if !{{ var(txn.row) -m end {maps.OPTIONS_MARK} }}"
+        ),
+        *_backend(settings, TRUSTED, "use-server %[var(txn.row),field(4,@)] if TRUE"),
     ]
 
 
-def _to_pods() -> list[str]:
-    plain = f"{{ var(txn.ca) -m str {maps.NO_TRUST} }}"
-    return [f"  use_backend {TRUSTED} if {{ var(txn.ca) -m found }} !{plain}", "  default_backend pods-http"]
+def _backend(settings: Settings, name: str, server: str) -> list[str]:
+    """Where annotations are followed. Connections to pods are kept: they are told apart by the address."""
+    schemes = {"http": maps.HTTP, **({"https": maps.HTTPS} if settings.ends_tls else {})}
+    addresses = {scheme: settings.map_file(web.address) for scheme, web in schemes.items()}
+    rules = option_rules.of_requests(settings.map_file(maps.OPTIONS), settings.map_file(maps.ALLOWED), addresses)
+    return [f"backend {name}", "  mode http", *(f"  {line}" for line in rules), f"  {server}"]
 
 
 def _http(settings: Settings) -> list[str]:
-    redirect = settings.map_file(maps.HTTP_REDIRECT)
-    # Without the port of the request, which is that of plain HTTP.
-    secure = "https://%[req.hdr(host),field(1,:)]%[pathq]"
     verb = "http-request"
     return [
         "frontend http",
         "  mode http",
         f"  bind {settings.address}:{settings.http_port}",
-        "  option forwardfor",
-        f"  {verb} return status 200 content-type text/plain string ok if {{ path /_router/healthz }}",
-        *_names(verb),
-        f"  {verb} redirect location {secure} code 302 if {{ var(txn.base),map_beg({redirect}) -m found }}",
-        f"  {verb} redirect location {secure} code 302 if {{ var(txn.wild),map_beg({redirect}) -m found }}",
+        "  monitor-uri /_router/healthz",
         *_web(settings, maps.HTTP),
-        f"  {verb} set-header X-Forwarded-Proto http",
-        *(_to_pods() if settings.ends_tls else ["  default_backend pods-http"]),
-        "backend pods-http",
+        *_nobody(),
+        f"backend {maps.PODS}",
         "  mode http",
-        "  http-reuse never",
+        "  option forwardfor",
+        f"  {verb} set-header X-Forwarded-Proto %[fe_name]",
         "  server pod 0.0.0.0",
+        *_backend(settings, maps.WITH_OPTIONS, "server pod 0.0.0.0"),
+        *_backend(settings, maps.PLAIN_HTTP2, "server pod 0.0.0.0 proto h2"),
+        *option_rules.counters(),
     ]
 
 

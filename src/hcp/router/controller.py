@@ -15,6 +15,8 @@ from hcp.kube import resources as r
 from hcp.kube.errors import Forbidden, Invalid, NotFound
 from hcp.kube.transport import backoff
 from hcp.router import admission, backends, claims, ingresses, maps, terminating
+from hcp.router.gateway import translate
+from hcp.router.gateway.follow import Gateways
 from hcp.router.haproxy import HAProxy
 from hcp.router.refused import Refused
 from hcp.runtime import EventRecorder, Informer, metrics
@@ -63,6 +65,7 @@ class Router:
         self._class = ingress_class
         # However many bad Routes a namespace has, only so many events are written of it.
         self._events = EventRecorder(client, MANAGER)
+        self._ingress_words = terminating.Words(self._events)
         self._haproxy = haproxy
         self._domain = domain
         self._foreign_wildcards = foreign_wildcards
@@ -81,9 +84,11 @@ class Router:
         self._ingresses = Informer(client, r.INGRESSES)
         self._informers = [self._routes, self._services, self._slices, self._ingress]
         self._informers += [self._secrets] if certificate else []
-        self._informers += [self._ingresses] if ingress_class else []
+        self._classes = Informer(client, r.INGRESSCLASSES)
+        self._informers += [self._ingresses, self._classes] if ingress_class else []
         for informer in self._informers:
             informer.add_listener(self._changed)
+        self._gateways = Gateways(client, self._changed) if certificate and ingress_class else None
         self.ready = False
 
     @property
@@ -104,6 +109,8 @@ class Router:
                 await informer.start()
             for informer in followed:
                 await informer.wait_synced()
+            if self._gateways is not None:
+                await self._gateways.start()
             while self._certificate and not await self._take_certificate():
                 log.info("waiting for the default certificate", extra={"secret": self._certificate})
                 self._dirty.clear()
@@ -121,6 +128,8 @@ class Router:
             self.ready = False
             for informer in self._informers:
                 await informer.stop()
+            if self._gateways is not None:
+                await self._gateways.stop()
             await self._haproxy.close()
 
     def _changed(self, _old: Object | None, _new: Object | None) -> None:
@@ -137,11 +146,13 @@ class Router:
         return terminating.pair_of(self._secrets.get(name, namespace))
 
     def _all_routes(self) -> dict[str, Object]:
-        """Routes, and what Ingresses mean as such."""
+        """Routes, and what Ingresses and Gateways mean as such."""
         found = {admission.key_of(route): route for route in self._routes.list()}
+        if self._certificate:
+            found = {key: terminating.with_external(route, self._pair) for key, route in found.items()}
         for one in self._own_ingresses():
             found |= {admission.key_of(route): route for route in ingresses.routes_of(one, self._pair)}
-        return found
+        return found | (self._gateways.routes(self._pair, self._service) if self._gateways else {})
 
     def _own_ingresses(self) -> list[Object]:
         return [one for one in self._ingresses.list() if ingresses.is_ours(one, self._class)] if self._class else []
@@ -181,16 +192,21 @@ class Router:
         return decisions
 
     def _compute(self, routes: Mapping[str, Object]) -> tuple[list[admission.Decision], maps.Maps]:
-        policy = admission.Policy(self.domain, self._foreign_wildcards, bool(self._certificate))
+        policy = admission.Policy(self.domain, self._foreign_wildcards, bool(self._certificate), self._any_host())
         decisions = admission.decide(routes.values(), policy, self._granted, self._refused.words)
-        addresses: dict[str, list[str]] = {}
-        for decision in decisions:
-            if decision.admitted:
-                addresses[decision.key] = self._addresses(routes[decision.key])
+        admitted = {decision.key: routes[decision.key] for decision in decisions if decision.admitted}
+        addresses = {key: self._addresses(route) for key, route in admitted.items()}
+        http2 = {key for key, route in admitted.items() if addresses[key] and self._speaks_http2(route)}
         good = sum(decision.admitted for decision in decisions)
         ROUTES.set(good, admitted="true")
         ROUTES.set(len(decisions) - good, admitted="false")
-        return decisions, maps.build(decisions, routes, addresses)
+        return decisions, maps.build(decisions, routes, addresses, http2)
+
+    def _any_host(self) -> frozenset[str]:
+        """Administrators say it of a class of Ingresses, or of Gateways."""
+        ingress = bool(self._class) and ingresses.may_answer_for_any(self._classes.get(self._class))
+        gateway = self._gateways is not None and self._gateways.any_host()
+        return frozenset(([ingresses.KIND] if ingress else []) + ([translate.KIND] if gateway else []))
 
     def _addresses(self, route: Object) -> list[str]:
         try:
@@ -199,6 +215,12 @@ class Router:
             # Not of our Route kind, or it would have been refused: it has no target that can be found.
             log.warning("targets cannot be read", extra={"route": admission.key_of(route), "error": str(error)})
             return []
+
+    def _speaks_http2(self, route: Object) -> bool:
+        try:
+            return backends.speaks_http2(route, self._service)
+        except (TypeError, ValueError, AttributeError, KeyError):
+            return False
 
     def _remember(self, decisions: list[admission.Decision], routes: Mapping[str, Object]) -> None:
         """What was given is given, even while the API server cannot be told."""
@@ -234,6 +256,9 @@ class Router:
 
         if self._class:
             await terminating.tell_ingresses(self._client, self._own_ingresses(), decisions, canonical)
+            self._ingress_words.tell(self._own_ingresses(), decisions)
+        if self._gateways is not None:
+            await self._gateways.report(decisions, canonical)
         uids = {claims.uid_of(route) for route in self._routes.list()}
         self._unwritable = {uid: version for uid, version in self._unwritable.items() if uid in uids}
         results = await asyncio.gather(*(one(decision) for decision in decisions), return_exceptions=True)

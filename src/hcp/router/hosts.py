@@ -46,4 +46,5 @@ def problem(spec: dict[str, Any], host: str) -> str | None:
             return f"spec.path {shown(path)} is not a path: it begins with / and has no spaces or special characters."
         if len(path) > MAX_PATH:
             return f"spec.path has {len(path)} characters, {MAX_PATH} are permitted."
-    return None if is_host(host) else f"{shown(host)} is not a usable DNS name."
+    # `*` is no name that anybody can write: it stands for an Ingress that names no host.
+    return None if is_host(host) or host == "*" else f"{shown(host)} is not a usable DNS name."

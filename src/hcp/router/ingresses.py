@@ -8,11 +8,16 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from hcp.api.paths import annotations_of, at
+from hcp.router import options
+from hcp.router.backends import SEPARATOR
 
 Object = dict[str, Any]
-# What a name of an object cannot hold: Routes made here never meet those of users.
-SEPARATOR = "~"
 _CLASS = "kubernetes.io/ingress.class"
+# On the IngressClass, which only administrators write: whether its Ingresses may answer for names that nobody claims.
+ANY_HOST = "hcp.openshift.io/any-host"
+KIND = "Ingress"
+# As OpenShift has it: how TLS of an Ingress is ended.
+TERMINATION = "route.openshift.io/termination"
 # By namespace and name: certificate and key of a TLS Secret.
 Secrets = Callable[[str, str], tuple[str, str] | None]
 
@@ -28,19 +33,30 @@ def owner_of(key: str) -> str:
     return key.rpartition(SEPARATOR)[0] if SEPARATOR in key else ""
 
 
+def may_answer_for_any(ingress_class: Mapping[str, Any] | None) -> bool:
+    return annotations_of(ingress_class).get(ANY_HOST) == "true"
+
+
 def routes_of(ingress: Object, secrets: Secrets) -> list[Object]:
-    """Rules without a host are left out: who would own every name is not for one namespace to say."""
-    spec, meta = ingress.get("spec") or {}, ingress["metadata"]
-    certificates = _certificates(spec.get("tls") or (), str(meta.get("namespace") or ""), secrets)
-    made: list[Object] = []
-    for rule in spec.get("rules") or ():
-        host = str(rule.get("host") or "").lower()
-        paths = at(rule, "http.paths") or ([{"backend": spec["defaultBackend"]}] if spec.get("defaultBackend") else [])
-        for path in paths if host else ():
+    """One for each path, and for the default backend: below each host of the rules, and wherever nobody answers."""
+    spec = ingress.get("spec") or {}
+    tls = _certificates(spec.get("tls") or (), ingress, secrets)
+    rules = [(str(rule.get("host") or "").lower(), at(rule, "http.paths") or []) for rule in spec.get("rules") or ()]
+    default = spec.get("defaultBackend")
+    if default:
+        rules += [
+            (host, [{"path": "/", "pathType": "Prefix", "backend": default}])
+            for host in dict.fromkeys([*dict(rules), ""])
+        ]
+    made: dict[tuple[str, str, bool], Object] = {}
+    for host, paths in rules:
+        for path in paths:
             service = at(path, "backend.service") or {}
-            if service.get("name"):
-                made.append(_route(meta, len(made), host, path, service, certificates.get(host)))
-    return made
+            key = (host, str(path.get("path") or "/"), path.get("pathType") == "Exact")
+            # What a rule says comes before the default.
+            if service.get("name") and key not in made:
+                made[key] = _route(ingress, len(made), host, path, service, tls.get(host))
+    return list(made.values())
 
 
 def secrets_of(ingresses: Iterable[Object]) -> set[tuple[str, str]]:
@@ -53,10 +69,16 @@ def secrets_of(ingresses: Iterable[Object]) -> set[tuple[str, str]]:
     }
 
 
-def _certificates(entries: Iterable[Mapping[str, Any]], namespace: str, secrets: Secrets) -> dict[str, Object]:
-    """Host → the part of a Route that says with which certificate its TLS is ended."""
+def _certificates(entries: Iterable[Mapping[str, Any]], ingress: Object, secrets: Secrets) -> dict[str, Object]:
+    """Host → the part of a Route that says with which certificate its TLS is ended, or that it is passed on."""
     found: dict[str, Object] = {}
+    namespace = str(ingress["metadata"].get("namespace") or "")
+    passed_on = annotations_of(ingress).get(TERMINATION) == "passthrough"
     for entry in entries:
+        if passed_on:
+            through = {"termination": "passthrough", "insecureEdgeTerminationPolicy": "Redirect"}
+            found |= {str(host).lower(): through for host in entry.get("hosts") or ()}
+            continue
         pair = secrets(namespace, str(entry.get("secretName") or "")) if entry.get("secretName") else None
         tls: Object = {"termination": "edge", "insecureEdgeTerminationPolicy": "Redirect"}
         if pair is not None:
@@ -65,8 +87,8 @@ def _certificates(entries: Iterable[Mapping[str, Any]], namespace: str, secrets:
     return found
 
 
-def _route(meta: Object, number: int, host: str, path: Object, service: Object, tls: Object | None) -> Object:
-    wild = host.startswith("*.")
+def _route(ingress: Object, number: int, host: str, path: Object, service: Object, tls: Object | None) -> Object:
+    wild, meta = host.startswith("*."), ingress["metadata"]
     spec: Object = {
         # A Route takes every name beside its host.
         "host": f"any.{host[2:]}" if wild else host,
@@ -76,10 +98,15 @@ def _route(meta: Object, number: int, host: str, path: Object, service: Object, 
         "to": {"kind": "Service", "name": service["name"]},
         "port": {"servicePort": at(service, "port.name") or at(service, "port.number")},
     }
+    if not host:
+        spec["anyHost"] = KIND
     # Without TLS of its own a host is served by both, with the router's certificate.
     spec["tls"] = tls or {"termination": "edge", "insecureEdgeTerminationPolicy": "Allow"}
+    if spec["tls"]["termination"] == "passthrough":
+        spec["path"], spec["exactPath"] = "", False
+    asked = {name: value for name, value in annotations_of(ingress).items() if name.startswith(options.PREFIX)}
     kept = {name: meta[name] for name in ("namespace", "creationTimestamp") if name in meta}
     # Another content is another Route: one that could not be served is tried again.
-    mark = hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:16]
+    mark = hashlib.sha256(json.dumps([spec, asked], sort_keys=True).encode()).hexdigest()[:16]
     uid, name = f"{meta.get('uid')}{SEPARATOR}{number}{SEPARATOR}{mark}", f"{meta['name']}{SEPARATOR}{number}"
-    return {"metadata": {**kept, "name": name, "uid": uid, "generation": 1}, "spec": spec}
+    return {"metadata": {**kept, "name": name, "uid": uid, "generation": 1, "annotations": asked}, "spec": spec}

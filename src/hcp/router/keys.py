@@ -6,10 +6,13 @@ does not take stays away from the files: it cannot hinder a start.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+
+from cryptography import x509
 
 from hcp.router.config import TRUSTED, Settings
 from hcp.router.maps import trust_name
@@ -30,6 +33,22 @@ class Certificate:
     @property
     def name(self) -> str:
         return f"crt-{hashlib.sha256(f'{self.host} {self.pem}'.encode()).hexdigest()[:24]}"
+
+    @property
+    def settings(self) -> str:
+        """What the list says beside the file. HTTP/2 only with a certificate for this host and no other: clients use
+        one such connection for all hosts of a certificate, also those whose TLS is passed on."""
+        return f"[alpn h2,http/1.1] {self.host}" if _is_for(self.pem, self.host) else self.host
+
+
+@functools.lru_cache(maxsize=4096)
+def _is_for(pem: str, host: str) -> bool:
+    try:
+        first = x509.load_pem_x509_certificate(blocks(pem).encode())
+        names = first.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        return {name.lower() for name in names.get_values_for_type(x509.DNSName)} == {host}
+    except (ValueError, x509.ExtensionNotFound, x509.DuplicateExtension):
+        return False
 
 
 class Keys:
@@ -67,7 +86,7 @@ class Keys:
         self._file(DEFAULT, self._default)
         for name, one in sorted(self._shown.items()):
             self._file(name, one.pem)
-            lines.append(f"{self._settings.certificate_file(name)} {one.host}")
+            lines.append(f"{self._settings.certificate_file(name)} {one.settings}")
         self._settings.certificates.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
     async def push(self, certificates: Mapping[str, Certificate], authorities: Mapping[str, str]) -> dict[str, str]:
@@ -102,7 +121,7 @@ class Keys:
         words = await self._replace(path, pem)
         if not words:
             self._file(one.name, pem)
-            line = f"add ssl crt-list {self._settings.certificates} <<\n{path} {one.host}\n"
+            line = f"add ssl crt-list {self._settings.certificates} <<\n{path} {one.settings}\n"
             words = await self._ask(line, "Success!")
         if words:
             await self._command(f"abort ssl cert {path}")

@@ -15,6 +15,9 @@ READER = "hcp-route-reader"
 HTTP_PORT = 8080
 HTTPS_PORT = 8443
 HEALTH_PORT = 8081
+# Where nodes say by name which hosted API they want: the port of the pod, and that of the Service.
+NAMED, NAMED_PORT, NAMED_SERVICE_PORT = "named", 8444, 6443
+GATEWAY = "gateway.networking.k8s.io"
 FOREIGN_WILDCARDS = "--allow-hosts-under-foreign-wildcards"
 # What NetworkPolicies and tools written for OpenShift's own router select.
 POD_LABELS = {"ingresscontroller.operator.openshift.io/deployment-ingresscontroller": "default"}
@@ -42,8 +45,16 @@ def rights(*, ends_tls: bool = False) -> list[Object]:
     if ends_tls:
         rules += [
             m.rule("", "secrets", m.READ),
-            m.rule("networking.k8s.io", "ingresses", m.READ),
+            m.rule("networking.k8s.io", "ingresses ingressclasses", m.READ),
             m.rule("networking.k8s.io", "ingresses/status", ["patch", "update"]),
+            m.rule("apiextensions.k8s.io", "customresourcedefinitions", m.READ),
+            m.rule("", "namespaces", m.READ),
+            m.rule(GATEWAY, "gatewayclasses gateways httproutes tlsroutes referencegrants", m.READ),
+            m.rule(
+                GATEWAY,
+                "gatewayclasses/status gateways/status httproutes/status tlsroutes/status",
+                ["patch", "update"],
+            ),
         ]
     return [
         m.service_account(NAME, ROUTER_NAMESPACE),
@@ -97,11 +108,19 @@ def deployment(
         "containers": [container],
         "volumes": [{"name": "tmp", "emptyDir": {}}],
     }
-    return m.deployment(NAME, ROUTER_NAMESPACE, pod, labels=POD_LABELS, selector=POD_LABELS, replicas=replicas)
+    return m.deployment(
+        NAME,
+        ROUTER_NAMESPACE,
+        pod,
+        labels=POD_LABELS,
+        selector=POD_LABELS,
+        replicas=replicas,
+        metrics=HEALTH_PORT,
+    )
 
 
 def service() -> Object:
-    ports = {"http": 80, "https": 443}
+    ports = {"http": 80, "https": 443, NAMED: NAMED_SERVICE_PORT}
     return m.service(NAME, ROUTER_NAMESPACE, ports, labels=POD_LABELS, selector=POD_LABELS, kind="LoadBalancer")
 
 
@@ -115,6 +134,13 @@ def objects(
 ) -> list[Object]:
     """Everything except the CRD, in the order it is applied."""
     process = deployment(
-        image, domain=domain, replicas=replicas, pull_policy=pull_policy, foreign_wildcards=foreign_wildcards
+        image,
+        domain=domain,
+        replicas=replicas,
+        pull_policy=pull_policy,
+        foreign_wildcards=foreign_wildcards,
+        options=(f"--named-port={NAMED_PORT}",),
     )
+    ports = process["spec"]["template"]["spec"]["containers"][0]["ports"]
+    ports.append({"name": NAMED, "containerPort": NAMED_PORT, "protocol": "TCP"})
     return [namespace(), *rights(), *status_policy.objects(), process, service()]

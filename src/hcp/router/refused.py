@@ -6,6 +6,7 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
+from hcp.api.paths import annotations_of, at
 from hcp.router.admission import key_of
 
 log = logging.getLogger(__name__)
@@ -16,7 +17,7 @@ class Refused:
     """Routes that HAProxy did not take, until somebody changes them."""
 
     def __init__(self) -> None:
-        self._marks: dict[str, tuple[Any, Any]] = {}
+        self._marks: dict[str, tuple[Any, ...]] = {}
         self.words: dict[str, str] = {}
 
     def add(self, route: Object, words: str) -> None:
@@ -32,5 +33,8 @@ class Refused:
                 del self._marks[key], self.words[key]
 
     @staticmethod
-    def _mark(route: Object) -> tuple[Any, Any]:
-        return route["metadata"].get("uid"), route["metadata"].get("generation")
+    def _mark(route: Object) -> tuple[Any, ...]:
+        """Changes of annotations, and of a certificate in a Secret, leave the generation as it is."""
+        meta, tls = route["metadata"], at(route, "spec.tls") or {}
+        certificate = (tls.get("certificate"), tls.get("key")) if tls.get("externalCertificate") else ()
+        return meta.get("uid"), meta.get("generation"), dict(annotations_of(route)), certificate

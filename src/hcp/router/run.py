@@ -28,6 +28,7 @@ async def serve(
     domain: str,
     http_port: int,
     https_port: int,
+    named_port: int,
     health_port: int,
     haproxy: str,
     max_connections: int,
@@ -38,7 +39,8 @@ async def serve(
     """Route until cancelled."""
     with tempfile.TemporaryDirectory(prefix="hcp-router-") as directory:
         most = connections(max_connections)
-        settings = Settings(Path(directory), http_port, https_port, max_connections=most, ends_tls=bool(certificate))
+        ports = (http_port, https_port, named_port)
+        settings = Settings(Path(directory), *ports, max_connections=most, ends_tls=bool(certificate))
         process = HAProxy(settings, haproxy)
         router = Router(
             client,

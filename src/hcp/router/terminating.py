@@ -14,8 +14,11 @@ from hcp.kube.errors import NotFound
 from hcp.router import ingresses
 from hcp.router.admission import Decision, termination
 from hcp.router.keys import Certificate
+from hcp.runtime import EventRecorder
 
 MANAGER = "hcp-router"
+# Objects of a list do not say of which kind they are.
+_KIND = {"apiVersion": "networking.k8s.io/v1", "kind": "Ingress"}
 Object = dict[str, Any]
 
 
@@ -27,6 +30,20 @@ def pair_of(secret: Mapping[str, Any] | None) -> tuple[str, str] | None:
     except (KeyError, TypeError, ValueError, binascii.Error):
         return None
     return (pair[0], pair[1]) if all(pair) else None
+
+
+def with_external(route: Object, secrets: ingresses.Secrets) -> Object:
+    """The Route with the certificate of the Secret that it names, if there is one, written into it."""
+    tls = at(route, "spec.tls") or {}
+    named = at(tls, "externalCertificate.name")
+    if not named or tls.get("certificate") or tls.get("key"):
+        return route
+    pair = secrets(str(route["metadata"].get("namespace") or ""), str(named))
+    if pair is None:
+        return route
+    external = {"name": named, "taken": True}
+    taken = {**tls, "certificate": pair[0], "key": pair[1], "externalCertificate": external}
+    return {**route, "spec": {**route["spec"], "tls": taken}}
 
 
 def keys(
@@ -64,3 +81,22 @@ async def tell_ingresses(
                 )
             except NotFound:
                 continue
+
+
+class Words:
+    """An Ingress has no place in its status for what is wrong with it: an event says it, once."""
+
+    def __init__(self, events: EventRecorder) -> None:
+        self._events = events
+        self._told: dict[str, set[tuple[str, str]]] = {}
+
+    def tell(self, found: Iterable[Object], decisions: Iterable[Decision]) -> None:
+        wrong: dict[str, set[tuple[str, str]]] = {}
+        for one in decisions:
+            if not one.admitted and (key := ingresses.owner_of(one.key)):
+                wrong.setdefault(key, set()).add((one.reason, one.message))
+        for ingress in found:
+            key = f"{ingress['metadata'].get('namespace')}/{ingress['metadata']['name']}"
+            for reason, message in sorted(wrong.get(key, set()) - self._told.get(key, set())):
+                self._events.event({**ingress, **_KIND}, "Warning", reason, message)
+        self._told = wrong

@@ -115,6 +115,8 @@ class OperatorContext:
     insecure_registries: frozenset[str] = frozenset()
     # Source → mirror, where the administrator has the images of releases.
     registry_overrides: Mapping[str, str] = field(default_factory=dict)
+    # Where our router takes connections whose host is named in front of them; 0: the router is not ours.
+    named_route_port: int = 0
     # How many load balancers, claims and pods a hosted cluster may have, where it is not as usual.
     hosted_quota: Mapping[str, str] = field(default_factory=dict)
     # Called in order when the process stops.

@@ -24,6 +24,15 @@ def with_one_node(name: str, cluster: str, folder: Path, release: str = "") -> I
 
     `release` is the component of another release than the default one.
     """
+    with with_nodes(1, name, cluster, folder, release) as made:
+        yield made
+
+
+@contextlib.contextmanager
+def with_nodes(
+    count: int, name: str, cluster: str, folder: Path, release: str = "", more: tuple[str, ...] = ()
+) -> Iterator[Cluster]:
+    """The same with this many nodes, and with `more` flags of `hcp create cluster`."""
     hcp("local", "up", "--name", name, "--profile", "kubevirt")
     try:
         made = Cluster(name, folder)
@@ -37,8 +46,8 @@ def with_one_node(name: str, cluster: str, folder: Path, release: str = "") -> I
             chosen = ("--release-image", next(line.split()[1] for line in lines if line.startswith(f"{release} ")))
         hcp(
             *("create", "cluster", "kubevirt", "--name", cluster, "--pull-secret", str(secret), *access, *SMALL_VM),
-            *("--node-pool-replicas", "1", "--control-plane-availability-policy", "SingleReplica"),
-            *(*chosen, "--wait", "--timeout", "25m"),
+            *("--node-pool-replicas", str(count), "--control-plane-availability-policy", "SingleReplica"),
+            *(*chosen, *more, "--wait", "--timeout", "25m"),
         )
         yield made
     finally:

@@ -75,7 +75,7 @@ def running(guest: Guest, namespace: str) -> bool:
     return bool(pods) and all(pod["status"].get("phase") == "Running" for pod in pods)
 
 
-def ended(guest: Guest, image: str) -> str:
+def ended(guest: Guest | Cluster, image: str) -> str:
     """How a pod of etcd's image ended that only says its version."""
     container = {"name": "it", "image": image, "command": ["etcd", "--version"]}
     pod = {

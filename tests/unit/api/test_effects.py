@@ -25,12 +25,17 @@ CHANGES: dict[str, Any] = {
     "pullSecret": {"name": LATER},
     "sshKey": {"name": LATER},
     "configuration.apiServer.audit": {"profile": "AllRequestBodies"},
+    "configuration.apiServer.clientCA": {"name": LATER},
+    "configuration.apiServer.tlsSecurityProfile": {"type": "Modern"},
+    "configuration.image.additionalTrustedCA": {"name": LATER},
+    "configuration.scheduler.profile": "HighNodeUtilization",
     "configuration.authentication": {"type": "OIDC"},
     "configuration.network.serviceNodePortRange": "31000-32000",
     "configuration.oauth": {"identityProviders": [{"name": "users", "type": "HTPasswd"}]},
     "configuration.proxy.httpProxy": "http://proxy.example.com:3128",
     "configuration.proxy.httpsProxy": "http://proxy.example.com:3128",
     "configuration.proxy.noProxy": "example.com",
+    "configuration.proxy.trustedCA": {"name": LATER},
     "auditWebhook": {"name": LATER},
     "imageContentSources": [{"source": "registry.example", "mirrors": ["mirror.example"]}],
     "additionalTrustBundle": {"name": LATER},
@@ -41,7 +46,9 @@ CHANGES: dict[str, Any] = {
     "networking.apiServer.allowedCIDRBlocks": ["192.0.2.0/24"],
     "dns.baseDomain": "example.com",
     "configuration.operatorhub": {"disableAllDefaultSources": True},
+    "capabilities": {"disabled": ["Ingress"]},
     "channel": "stable-1.36",
+    "monitoring.metricsSet": "All",
     "updateService": "https://updates.example.com/graph",
 }
 
@@ -89,6 +96,7 @@ def test_the_control_plane_rolls_as_it_is_written(path: str) -> None:
 
 def test_every_line_is_tried_or_told_why_not() -> None:
     by_other_means = {"release", "etcd.managed.storage.type", "etcd.unmanaged", "platform.kubevirt.credentials"}
+    by_other_means |= {"configuration.apiServer.servingCerts"}
     by_other_means |= {"networking.clusterNetwork.hostPrefix"} | BY_HASH
     assert set(effects.HOSTEDCLUSTER) == set(CHANGES) | by_other_means
 

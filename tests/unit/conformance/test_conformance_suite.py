@@ -41,7 +41,8 @@ def test_images_come_from_the_embedded_registry_under_the_tags_the_suite_asks_fo
     assert where == suite.repo_list()["gcRegistry"] == "registry.hcp.test:5000/hcp"
     assert suite.references()["agnhost"].startswith(f"{where}/agnhost:2.")
     assert suite.references()["pause"].startswith(f"{where}/pause:3.")
-    assert {"image-agnhost", "image-busybox", "image-glibc-dns-testing", "image-pause-e2e"} == set(suite.IMAGES)
+    made = {"agnhost", "busybox", "glibc-dns-testing", "nginx", "pause-e2e"}
+    assert {f"image-{name}" for name in made} == set(suite.IMAGES)
 
 
 def test_every_image_is_pulled_on_every_node_before_the_suite() -> None:

@@ -6,7 +6,7 @@ import pytest
 from tests.support.unit.controlplane import params, secrets_and_config_maps, workloads
 
 from hcp.api import names
-from hcp.controlplane import etcd
+from hcp.controlplane import disruption, etcd
 from hcp.controlplane.meta import CONFIG_HASH
 from hcp.errors import HcpError
 
@@ -144,3 +144,11 @@ def test_only_the_members_of_a_quorum_have_to_be_ready_to_be_asked() -> None:
         [client, discovery] = etcd.services(params(highly_available=available))
         assert client["spec"].get("publishNotReadyAddresses", False) is early
         assert discovery["spec"]["publishNotReadyAddresses"] is True
+
+
+@pytest.mark.parametrize("p", KINDS)
+def test_a_drain_is_never_blocked_for_ever_and_takes_one_pod_at_a_time(p: Any) -> None:
+    for budget in disruption.budgets(p):
+        assert budget["spec"]["maxUnavailable"] == 1
+        assert "minAvailable" not in budget["spec"]
+        assert budget["spec"]["unhealthyPodEvictionPolicy"] == "AlwaysAllow"

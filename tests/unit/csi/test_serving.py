@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from pathlib import Path
 
 import grpc
 import pytest
 from google.protobuf.descriptor import ServiceDescriptor
+from tests.support.eventually import eventually
 
 from hcp import __version__
 from hcp.csi import errors, identity, rpc
 from hcp.csi.exclusive import Exclusive
-from hcp.csi.registration import Registration, registration_socket
+from hcp.csi.kubevirt.node.process import open_once
+from hcp.csi.registration import Registration, registration_socket, socket_of_this_boot
 from hcp.csi.serving import connect, serving
 from hcp.csi.wire import csi_pb2 as csi
 from hcp.csi.wire import registration_pb2 as wire
@@ -37,8 +40,8 @@ class Controller:
 
 
 async def asked(folder: Path, service: ServiceDescriptor, thing: object, *requests: object) -> list[object]:
-    socket = folder / "csi.sock"
-    async with serving(socket, {service: thing}), connect(socket) as channel:
+    path = folder / "csi.sock"
+    async with serving(path, {service: thing}), connect(path) as channel:
         return [await rpc.call(channel, request, within=10) for request in requests]  # type: ignore[arg-type]
 
 
@@ -73,6 +76,40 @@ async def test_the_kubelet_is_told_the_drivers_socket(tmp_path: Path) -> None:
     assert info == wire.PluginInfo(type="CSIPlugin", name=NAME, endpoint=str(endpoint), supported_versions=["1.0.0"])
     assert registration.registered.is_set()
     assert registration_socket(NAME, tmp_path) == tmp_path / f"{NAME}-reg.sock"
+
+
+def test_each_boot_has_a_socket_of_its_own_and_those_of_others_go(tmp_path: Path) -> None:
+    boot = tmp_path / "boot_id"
+    boot.write_text("0f3c2a11-6f0e\n")
+    before, other = tmp_path / f"{NAME}-77aa0000-reg.sock", tmp_path / "else.example.com-reg.sock"
+    older = registration_socket(NAME, tmp_path)
+    for path in (before, older, other):
+        path.touch()
+    mine = socket_of_this_boot(NAME, tmp_path, boot)
+    assert mine == tmp_path / f"{NAME}-0f3c2a11-reg.sock"
+    mine.touch()
+    assert socket_of_this_boot(NAME, tmp_path, boot) == mine
+    assert {path.name for path in tmp_path.glob("*.sock")} == {mine.name, other.name}
+
+
+async def test_a_port_of_the_node_opens_once_the_kubelet_knows_the_driver() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    known = asyncio.Event()
+    async with open_once(known, port):
+        await asyncio.sleep(0)
+        with pytest.raises(ConnectionRefusedError):
+            await asyncio.open_connection("127.0.0.1", port)
+        known.set()
+        await eventually(lambda: _connects(port), "it is open")
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", port)
+
+
+async def _connects(port: int) -> bool:
+    _, writer = await asyncio.open_connection("127.0.0.1", port)
+    writer.close()
+    return True
 
 
 async def test_a_kubelet_that_refuses_ends_the_process_with_its_reason(tmp_path: Path) -> None:

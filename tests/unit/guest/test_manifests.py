@@ -5,9 +5,13 @@ from typing import Any
 
 from tests.support.unit.controlplane import IMAGES, params
 
-from hcp.guest import manifests
+from hcp.controlplane import konnectivity
+from hcp.guest import canary, manifests
+from hcp.guest.ingress_plan import GuestIngress
 from hcp.guest.look import waiting
 from hcp.guest.objects import GuestParams
+
+AGENT = ("DaemonSet", "konnectivity-agent")
 
 
 def guest(**changes: Any) -> GuestParams:
@@ -41,6 +45,15 @@ def test_an_annotation_chooses_the_image_of_the_tunnels_agent() -> None:
     chosen = params(annotations={"hypershift.openshift.io/konnectivity-agent-image": "mine.example/agent:1"})
     found = manifests.objects(GuestParams(chosen, images=IMAGES, own_network=True, highly_available=False))
     assert "mine.example/agent:1" in json.dumps([m for m in found if m["kind"] == "DaemonSet"])
+
+
+def test_a_node_is_reached_by_its_own_agent_and_all_else_by_any() -> None:
+    [agent] = [m for m in manifests.objects(guest()) if (m["kind"], m["metadata"]["name"]) == AGENT]
+    [container] = agent["spec"]["template"]["spec"]["containers"]
+    assert "--agent-identifiers=host=$(NODE_ADDRESS)&default-route=true" in container["command"]
+    [address] = container["env"]
+    assert (address["name"], address["valueFrom"]["fieldRef"]["fieldPath"]) == ("NODE_ADDRESS", "status.hostIP")
+    assert "--proxy-strategies=destHost,defaultRoute" in konnectivity.arguments(params())
 
 
 def test_nodes_reach_the_api_by_the_advertise_address() -> None:
@@ -85,3 +98,18 @@ def test_waiting_names_what_is_late() -> None:
     assert waiting(wanted, live, 1) == ("DaemonSet kube-proxy",)
     proxy["status"]["numberAvailable"] = 2  # type: ignore[index]
     assert waiting(wanted, live, 2) == ()
+
+
+def test_the_default_ingress_has_a_canary() -> None:
+    assert not {n for n in names(guest()) if "canary" in n[1]}, "nothing in a cluster without nodes"
+    given = GuestIngress("apps.demo.test", "reg.test/router@sha256:1", b"certificate", b"key")
+    found = {(m["kind"], m["metadata"].get("namespace")): m for m in manifests.objects(guest(ingress=given))}
+    route = found["Route", canary.NAMESPACE]
+    assert route["spec"]["host"] == "canary-openshift-ingress-canary.apps.demo.test"
+    service, pods = found["Service", canary.NAMESPACE], found["DaemonSet", canary.NAMESPACE]
+    assert route["spec"]["to"]["name"] == service["metadata"]["name"] == "ingress-canary"
+    assert service["spec"]["selector"].items() <= pods["spec"]["template"]["metadata"]["labels"].items()
+    (container,) = pods["spec"]["template"]["spec"]["containers"]
+    assert container["image"] == given.image, "no image of its own"
+    assert service["spec"]["ports"][0]["targetPort"] == container["ports"][0]["name"]
+    assert canary.ANSWER in found["ConfigMap", canary.NAMESPACE]["data"]["haproxy.cfg"]

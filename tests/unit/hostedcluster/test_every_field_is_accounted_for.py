@@ -31,23 +31,26 @@ ACTED_ON = {
         *("imageContentSources", "infrastructureAvailabilityPolicy", "issuerURL", "kubeAPIServerDNSName", "labels"),
         *("networking", "nodeSelector", "pausedUntil", "pullSecret", "release", "serviceAccountSigningKey"),
         *("services", "sshKey", "tolerations", "updateService"),
-        *("etcd.managementType", "etcd.managed.storage.type", "etcd.managed.storage.persistentVolume"),
+        *("etcd.managementType", "etcd.managed.storage"),
         *("etcd.unmanaged.endpoint", "etcd.unmanaged.tls"),
         *("platform.type", "platform.kubevirt.generateID", "platform.kubevirt.credentials"),
         *("secretEncryption.type", "secretEncryption.aescbc"),
         "configuration.network.serviceNodePortRange",
         *("configuration.authentication.type", "configuration.authentication.oidcProviders"),
-        *("capabilities.disabled", "dns.baseDomainPrefix", "platform.kubevirt.baseDomainPassthrough"),
-        *(f"configuration.proxy.{name}" for name in ("httpProxy", "httpsProxy", "noProxy")),
-        *("auditWebhook", "configuration.apiServer.audit"),
+        *(f"configuration.proxy.{name}" for name in ("httpProxy", "httpsProxy", "noProxy", "trustedCA")),
+        *("capabilities", "dns.baseDomainPrefix", "platform.kubevirt.baseDomainPassthrough"),
+        *("auditWebhook", "configuration.apiServer.audit", "monitoring.metricsSet"),
+        *(f"configuration.apiServer.{name}" for name in ("clientCA", "servingCerts", "tlsSecurityProfile")),
+        *("configuration.image.additionalTrustedCA", "configuration.scheduler.profile"),
     },
     "NodePool": {
         *("arch", "clusterName", "config", "management", "nodeDrainTimeout", "nodeLabels", "nodeVolumeDetachTimeout"),
         *("pausedUntil", "platform.kubevirt", "platform.type", "release", "replicas", "taints"),
+        "tuningConfig",
     },
 }
 # Said by AllFieldsHonoured of a pool (hcp.nodepool.ignored_fields) and its other conditions.
-NAMED_BY_POOL = {"autoScaling", "tuningConfig", "osImageStream"}
+NAMED_BY_POOL = {"autoScaling", "osImageStream"}
 
 
 def leaves(path: str, schema: dict[str, Any]) -> Iterator[str]:

@@ -184,13 +184,18 @@ def test_a_class_that_means_something_else_now_is_made_anew_and_others_are_left_
     def made(driver: dict[str, Any]) -> list[dict[str, Any]]:
         return inside.classes(GuestStorage(storage_plan.plan(driver, "ns", KNOWN), ""))
 
-    before = made(spec())
+    def written(one: dict[str, Any], by: str) -> dict[str, Any]:
+        return {**one, "metadata": {**one["metadata"], "managedFields": [{"manager": by}]}}
+
+    before = [written(one, "hcp") for one in made(spec())]
     assert old_classes.outdated(before, made(spec())) == []
     name = "kubevirt-csi-infra-default"
     assert old_classes.outdated(before, made(manual([("fast", name, "")]))) == [name, "kubevirt-csi-snapshot"]
     assert old_classes.outdated(before[:1], made(manual([("plain", "tin", "")]))) == [name]
     theirs = {"metadata": {"name": "x"}, "provisioner": "other.example.com"}
-    assert old_classes.outdated([theirs], []) == []
+    assert old_classes.outdated([written(theirs, "hcp")], []) == []
+    copies = [written({**one, "metadata": {**one["metadata"], "name": "copy"}}, "kubectl-create") for one in before]
+    assert old_classes.outdated(copies, made(spec())) == []
 
 
 def serving() -> dict[str, Any]:

@@ -97,6 +97,14 @@ def test_fields_without_effect_are_named() -> None:
     assert ignored_fields.not_acted_on(cluster(fips=False, configuration={"oauth": {}})["spec"]) == []
 
 
+def test_whom_an_api_lets_in_is_said_where_nobody_can_be_kept_out() -> None:
+    networking = {**cluster()["spec"]["networking"], "apiServer": {"allowedCIDRBlocks": ["192.0.2.0/24"]}}
+    for kind, words in (("LoadBalancer", ""), ("Route", "published by Route"), ("NodePort", "published by NodePort")):
+        services = [{"service": "APIServer", "servicePublishingStrategy": {"type": kind}}]
+        told = ignored_fields.not_acted_on(cluster(networking=networking, services=services)["spec"])
+        assert bool(told) == bool(words) and words in "".join(told)
+
+
 def test_an_etcd_holds_one_cluster() -> None:
     def on(endpoint: str) -> dict[str, Any]:
         return cluster(etcd={"managementType": "Unmanaged", "unmanaged": {"endpoint": endpoint}})

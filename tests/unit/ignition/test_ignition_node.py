@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -85,8 +86,8 @@ def test_user_documents_are_labelled_and_unknown_kinds_refused() -> None:
 
 
 def test_what_cannot_be_followed_is_named() -> None:
-    with pytest.raises(HcpError, match="kernelArguments"):
-        interpret("kind: MachineConfig\nmetadata: {name: a}\nspec: {kernelArguments: [x]}")
+    with pytest.raises(HcpError, match="osImageURL"):
+        interpret("kind: MachineConfig\nmetadata: {name: a}\nspec: {osImageURL: x}")
     with pytest.raises(HcpError, match="overlaySize"):
         interpret("kind: ContainerRuntimeConfig\nspec: {containerRuntimeConfig: {overlaySize: 3G}}")
     with pytest.raises(HcpError, match="Ignition version"):
@@ -151,6 +152,10 @@ def test_api_proxy() -> None:
     assert static_pod(PROXY)["spec"]["hostNetwork"]
     unit = units_of(api_proxy_document(PROXY))["apiserver-ip.service"]["contents"]
     assert "ip address replace 172.20.0.1/32 dev lo" in unit
+    assert "unique-id" not in haproxy_config(PROXY)
+    named = haproxy_config(replace(PROXY, named="api.example.com"))
+    assert "  unique-id-format api.example.com\n  default_backend remote_apiserver" in named
+    assert named.rstrip().endswith("send-proxy-v2 proxy-v2-options unique-id")
     six = ApiProxy("fd00::1", 6443, "fd01::5", 6443, "i")
     assert "bind [fd00::1]:6443" in haproxy_config(six)
     assert "fd00::1/128" in units_of(api_proxy_document(six))["apiserver-ip.service"]["contents"]

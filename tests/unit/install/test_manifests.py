@@ -123,6 +123,20 @@ def test_the_router_is_only_there_when_asked_for() -> None:
     assert manifests.INSTALLED in router["metadata"]["annotations"]
 
 
+def test_the_operator_knows_where_the_router_takes_connections_by_name() -> None:
+    ports = {one["name"]: one["port"] for one in find("Service", "router-default")["spec"]["ports"]}
+    pod = find("Deployment", "router-default")["spec"]["template"]["spec"]["containers"][0]
+    assert ports == {"http": 80, "https": 443, "named": 6443}
+    assert "--named-port=8444" in pod["args"]
+    assert {"name": "named", "containerPort": 8444, "protocol": "TCP"} in pod["ports"]
+    (operator,) = [
+        one
+        for one in manifests.resources(Options(named_route_port=6443))
+        if one["kind"] == "Deployment" and one["metadata"]["name"] == "operator"
+    ]
+    assert "--named-route-port=6443" in operator["spec"]["template"]["spec"]["containers"][0]["args"]
+
+
 def test_given_files_reach_the_operator() -> None:
     container = find("Deployment", "operator")["spec"]["template"]["spec"]["containers"][0]
     assert {"name": "SSL_CERT_FILE", "value": "/etc/hcp/trust/ca-bundle.crt"} in container["env"]

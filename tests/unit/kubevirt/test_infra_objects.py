@@ -5,7 +5,7 @@ from hcp.api.names import MARK_LABELS_SYNCED
 from hcp.guest.nodes import node_patch
 from hcp.kubevirt import launchers
 from hcp.kubevirt.infra import credentials
-from hcp.kubevirt.loadbalancer import endpoint_slices, infra_name, infra_service, serving, wanted
+from hcp.kubevirt.loadbalancer import endpoint_slices, infra_name, infra_service, serving, unserved, wanted
 from hcp.kubevirt.network_policy import PolicyInput, virt_launcher_policy
 
 SERVICE: dict[str, Any] = {
@@ -55,6 +55,49 @@ def test_the_infra_service_keeps_what_matters() -> None:
     assert spec["loadBalancerClass"] == "example.com/lb"
     assert spec["sessionAffinityConfig"] == {"clientIP": {"timeoutSeconds": 60}}
     assert found["metadata"]["labels"]["cluster.x-k8s.io/tenant-service-name"] == "web"
+
+
+def test_annotations_are_the_owners_and_never_the_tenants() -> None:
+    steering = {"metadata": {**SERVICE["metadata"], "annotations": {"metallb.io/loadBalancerIPs": "192.0.2.1"}}}
+    assert "annotations" not in infra_service({**SERVICE, **steering}, "ns", "demo-x")["metadata"]
+    owner = {"metallb.io/address-pool": "tenants"}
+    assert infra_service({**SERVICE, **steering}, "ns", "demo-x", annotations=owner)["metadata"]["annotations"] == owner
+
+
+def test_no_port_or_address_of_the_infra_cluster_is_a_tenants_choice() -> None:
+    asked = {"healthCheckNodePort": 31999, "loadBalancerIP": "192.0.2.1", "externalIPs": ["192.0.2.2"]}
+    made = infra_service({**SERVICE, "spec": {**SERVICE["spec"], **asked}}, "ns", "demo-x")["spec"]
+    assert not set(asked) & set(made)
+    assert not any("nodePort" in port for port in made["ports"])
+
+
+def test_one_port_may_have_several_protocols() -> None:
+    dns = [
+        {"name": "dns", "port": 53, "nodePort": 30053, "protocol": "UDP"},
+        {"name": "dns-tcp", "port": 53, "nodePort": 30054, "protocol": "TCP"},
+    ]
+    service = {**SERVICE, "spec": {"type": "LoadBalancer", "ports": dns}}
+    infra = infra_service(service, "ns", "demo-x")
+    assert {(port["protocol"], port["targetPort"]) for port in infra["spec"]["ports"]} == {
+        ("UDP", 30053),
+        ("TCP", 30054),
+    }
+    infra["metadata"]["uid"] = "u"
+    [item] = endpoint_slices(service, infra, [instance("a")], [pod("a", "10.0.0.1")])
+    assert {(port["name"], port["protocol"], port["port"]) for port in item["ports"]} == {
+        ("dns", "UDP", 30053),
+        ("dns-tcp", "TCP", 30054),
+    }
+
+
+def test_a_port_without_a_node_port_is_refused_in_words() -> None:
+    assert unserved(SERVICE) == ""
+    ports = [{"port": 80, "nodePort": 30080}, {"port": 53, "protocol": "UDP"}]
+    spec = {**SERVICE["spec"], "allocateLoadBalancerNodePorts": False, "ports": ports}
+    assert unserved({**SERVICE, "spec": spec}).startswith("Port 53/UDP has no node port")
+    named = {**spec, "ports": ports[:1]}
+    assert unserved({**SERVICE, "spec": named}) == "", "one that is named is as good as one that is given"
+    assert infra_service({**SERVICE, "spec": named}, "ns", "x")["spec"]["allocateLoadBalancerNodePorts"] is False
 
 
 def test_slices_hold_only_what_the_infra_cluster_gave() -> None:

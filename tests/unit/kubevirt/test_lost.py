@@ -83,6 +83,25 @@ def test_a_node_is_back_when_it_reports_from_the_instance_that_runs() -> None:
     assert not lost.back(node(), instance(phase="Scheduled")) and not lost.back(node(), None)
 
 
+def driver(ready: str, heard: str) -> dict[str, Any]:
+    reports = [{"manager": "kubelet", "subresource": "status", "time": heard}]
+    others = [{"manager": "kube-controller-manager", "subresource": "status", "time": AFTER}]
+    conditions = [{"type": "Ready", "status": ready, "lastTransitionTime": WRONG}]
+    return {"metadata": {"managedFields": [*others, *reports]}, "status": {"conditions": conditions}}
+
+
+def test_volumes_can_be_mounted_once_the_driver_serves_in_the_instance_that_runs() -> None:
+    assert lost.mounts(driver("True", HEARD), instance())
+    assert not lost.mounts(driver("False", HEARD), instance())
+    assert not lost.mounts(driver("True", HEARD), instance(AFTER)), "that was the former instance"
+    assert not lost.mounts({"metadata": {}, "status": {}}, instance())
+
+
+def test_a_node_whose_driver_does_not_come_is_of_use_without_it() -> None:
+    assert lost.patient(instance(HEARD), NOW)
+    assert not lost.patient(instance(BEFORE), NOW)
+
+
 def test_the_taint_is_kubernetes_own_and_taken_back_only_where_we_set_it() -> None:
     mine = {"key": "team", "effect": "NoSchedule"}
     said = lost.taint(node(taints=[mine]), NOW)
@@ -105,3 +124,23 @@ def test_it_is_not_ready_at_once() -> None:
     assert (ready["status"], ready["reason"]) == ("Unknown", "MachineGone")
     assert lost.unready(node("Unknown"), NOW) is None
     assert lost.told(node("Unknown", taints=[lost.TAINT])) and not lost.told(node(taints=[lost.TAINT]))
+
+
+@pytest.mark.parametrize(
+    ("volume", "toleration", "answer"),
+    [
+        ({"persistentVolumeClaim": {"claimName": "data"}}, None, True),
+        ({"ephemeral": {}}, None, True),
+        ({"emptyDir": {}}, None, False),
+        ({"persistentVolumeClaim": {}}, {"key": "node.kubernetes.io/not-ready", "operator": "Exists"}, True),
+        ({"persistentVolumeClaim": {}}, {"key": lost.TAINT["key"], "operator": "Exists"}, False),
+        ({"persistentVolumeClaim": {}}, {"key": lost.TAINT["key"], "value": "nodeshutdown"}, False),
+        ({"persistentVolumeClaim": {}}, {"operator": "Exists"}, False),
+        ({"persistentVolumeClaim": {}}, {"operator": "Exists", "effect": "NoSchedule"}, True),
+    ],
+)
+def test_pods_with_volumes_are_removed_from_a_lost_node_unless_they_tolerate_it(
+    volume: Any, toleration: Any, answer: bool
+) -> None:
+    spec = {"volumes": [{"name": "data", **volume}], "tolerations": [toleration] if toleration else None}
+    assert lost.keeps_a_volume({"spec": spec}) is answer

@@ -34,6 +34,7 @@ def test_a_plain_cluster_shows_its_networks_by_its_objects() -> None:
         *("10.1.0.0/23", "10.96.0.0/12", "192.0.2.1/32", "192.0.2.2/32", "192.0.2.9/32"),
         "fd00::/64",
     ]
+    assert seen.machines == ["192.0.2.1/32", "192.0.2.2/32", "192.0.2.9/32"], "those of another cluster's machines"
 
 
 def test_a_silent_cluster_hides_only_what_is_link_local() -> None:

@@ -24,7 +24,7 @@ def test_every_object_is_named_and_namespaced() -> None:
         *dns.objects(PLAN, "i@sha256:1", forward=True),
         *policy.objects(PLAN, "i@sha256:1"),
         *storage.objects("i@sha256:1", "h@sha256:2"),
-        *disks.objects({name.removeprefix("image-"): "i@sha256:1" for name in disks.IMAGES}),
+        *disks.objects({name.removeprefix("image-"): "i@sha256:1" for name in disks.IMAGES}, several=True),
         *config.objects(PLAN, "PEM"),
         *config.definitions(),
     ]
@@ -52,7 +52,7 @@ def test_corefile_answers_apps_domains_of_any_cluster() -> None:
 
 def test_published_facts() -> None:
     found = {obj["kind"]: obj for obj in config.objects(PLAN, "PEM")}
-    assert found["Network"]["spec"]["clusterNetwork"] == [{"cidr": "10.162.0.0/16", "hostPrefix": 16}]
+    assert found["Network"]["spec"]["clusterNetwork"] == [{"cidr": "10.162.0.0/16", "hostPrefix": 20}]
     assert found["Network"]["status"] == found["Network"]["spec"]
     assert found["Ingress"]["spec"] == {"domain": "apps.10-88-2-64.hcp.test"}
     assert found["ConfigMap"]["data"] == {"registry.hcp.test..5000": "PEM"}

@@ -10,8 +10,9 @@ from hcp.local.controlplane import certs
 from hcp.local.controlplane.processes import control_plane
 from hcp.local.host.resolvers import machine_nameservers
 from hcp.local.node import files as node_files
-from hcp.local.node.processes import node
+from hcp.local.node import processes as node_processes
 from hcp.local.state.layout import Layout
+from hcp.local.state.nodes import first
 from hcp.local.state.spec import Spec
 from hcp.local.supervisor import processes
 from hcp.local.supervisor.processes import Probe, Process
@@ -55,7 +56,7 @@ def test_nobody_anonymous_and_no_static_tokens(layout: Layout, spec: Spec) -> No
 
 
 def test_node_processes_start_after_what_they_need(layout: Layout) -> None:
-    found = [*control_plane(NODE, layout, BINARIES, {}), *node(NODE, layout, BINARIES, {})]
+    found = [*control_plane(NODE, layout, BINARIES, {}), *node_processes.processes(first(NODE), layout, BINARIES, {})]
     seen: set[str] = set()
     for process in found:
         assert set(process.after) <= seen, process.name
@@ -64,7 +65,7 @@ def test_node_processes_start_after_what_they_need(layout: Layout) -> None:
 
 
 def test_kubelet_is_closed_and_roomy(layout: Layout) -> None:
-    config = node_files.kubelet(NODE, layout)
+    config = node_files.kubelet(first(NODE), layout)
     assert config["authentication"]["anonymous"] == {"enabled": False}
     assert config["authorization"] == {"mode": "Webhook"}
     assert config["cgroupRoot"] == "/hcp-t"

@@ -62,10 +62,10 @@ def test_what_is_asked_in_vain_is_named() -> None:
     plain = {"replicas": 2, "nodeDrainTimeout": "0s", "management": {"upgradeType": "InPlace", "autoRepair": False}}
     assert ignored_fields.unmanaged(plain)[0] is True
     told = ignored_fields.unmanaged(
-        {"autoScaling": {"min": 1, "max": 2}, "management": {"autoRepair": True}, "tuningConfig": 1}
+        {"autoScaling": {"min": 1, "max": 2}, "management": {"autoRepair": True}, "osImageStream": 1}
     )
     assert told[0] is False
-    assert all(name in told[2] for name in ("autoScaling", "autoRepair", "tuningConfig"))
+    assert all(name in told[2] for name in ("autoScaling", "autoRepair", "osImageStream"))
     good, _, message = ignored_fields.update_management(plain)
     assert good and "InPlace" in message
     assert "Replace" in ignored_fields.update_management({})[2]

@@ -139,21 +139,17 @@ def test_autoscaling_says_that_nothing_scales() -> None:
     assert "minimum of 2" in message
 
 
-def test_tuning_names_what_is_missing_and_that_it_has_no_effect() -> None:
-    assert ignored_fields.tuning({}) == (True, "AsExpected", "")
-    assert ignored_fields.tuning({"a": None})[:2] == (False, "ValidationFailed")
-    assert "'a'" in ignored_fields.tuning({"a": None})[2]
-    assert "no key 'tuning'" in ignored_fields.tuning({"a": {"data": {"config": "x"}}})[2]
-    valid, reason, message = ignored_fields.tuning({"a": {"data": {"tuning": "x"}}})
+def test_parts_of_a_configuration_without_effect_are_named_once() -> None:
+    assert ignored_fields.followed([]) == (True, "AsExpected", "")
+    valid, reason, message = ignored_fields.followed(["[vm] x", "[vm] x", "recommend of y"])
     assert (valid, reason) == (True, "FieldsNotHonoured")
-    assert "change nothing" in message
+    assert message == "Without effect: [vm] x; recommend of y"
 
 
 def test_fields_of_a_pool_without_effect_are_named() -> None:
-    assert ignored_fields.fields({"replicas": 1, "tuningConfig": []})[:2] == (True, "AsExpected")
+    assert ignored_fields.fields({"replicas": 1, "tuningConfig": [{"name": "x"}]})[:2] == (True, "AsExpected")
     spec = {
         "autoScaling": {"min": 1, "max": 2},
-        "tuningConfig": [{"name": "x"}],
         "osImageStream": {"name": "rhel-10"},
     }
     honoured, reason, message = ignored_fields.fields(spec)

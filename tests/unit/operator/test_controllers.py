@@ -8,9 +8,10 @@ from pathlib import Path
 from tests.support.unit.hostedcluster import cluster, deployment, etcd
 
 from hcp.api import conditions as c
+from hcp.api import names
 from hcp.guest.state import GuestState
 from hcp.hostedcluster import status
-from hcp.hostedcluster.observed import LoginState, Observed, StorageState
+from hcp.hostedcluster.observed import LoginState, Names, Observed, StorageState
 from hcp.hostedcluster.update_status import Updates
 from hcp.kube import Client, ClusterConfig
 from hcp.operator import wiring
@@ -26,7 +27,6 @@ OF_OTHERS = {
     c.CLUSTER_VERSION_FAILING,
     c.CVO_SCALED_DOWN,
     c.ETCD_RECOVERY_ACTIVE,
-    c.RESTORED_FROM_BACKUP,
 }
 
 
@@ -58,9 +58,20 @@ def test_the_status_of_a_hosted_cluster_sets_only_what_its_controller_owns() -> 
         storage=StorageState(missing=("csi-external-provisioner",)),
         updates=Updates(),
         login=LoginState(direct=True),
+        proxy=(),
+        external_names=Names(("api.example.com",), ()),
     )
     unmanaged = {"endpoint": "https://etcd.example.com:2379"}
-    made = cluster(controllerAvailabilityPolicy="HighlyAvailable", etcd={"unmanaged": unmanaged}, channel="stable")
+    made = cluster(
+        controllerAvailabilityPolicy="HighlyAvailable",
+        etcd={"unmanaged": unmanaged},
+        channel="stable",
+        kubeAPIServerDNSName="api.example.com",
+    )
+    made["metadata"]["annotations"] = {
+        names.ANNOTATION_RESTORE_SNAPSHOT: "a" * 64,
+        names.ANNOTATION_RESTORED_FROM_BACKUP: "clusters_demo_20260131T020000Z",
+    }
     found = {x["type"] for x in status.compute(made, seen, "2026-01-01T00:00:00Z")["conditions"]}
     assert found == set(HOSTED_CLUSTER_CONDITIONS) - {c.HOSTED_CLUSTER_DESTROYED}
 

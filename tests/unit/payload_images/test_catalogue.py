@@ -37,6 +37,7 @@ def test_building_everything_leaves_the_test_suite_out() -> None:
     registry = default_registry()
     left_out = set(registry.names()) - set(registry.usual())
     assert {"conformance-1.36", "image-agnhost", "image-pause-e2e", "rootfs-tests"} <= left_out
+    assert {"metrics-server", "prometheus", "node-exporter", "release-1.36-monitoring"} <= left_out
     assert {"csi-sidecars", "csi-sanity", "image-csi-external-provisioner", "release-1.36-storage"} <= left_out
     assert not [dep for name in registry.usual() for dep in registry.get(name).deps if dep in left_out]
 

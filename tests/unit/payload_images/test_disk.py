@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hcp.payload.disk_initrd import Cpio, build_initrd, module_name, module_order
 from hcp.payload.disk_raw import PARTITION_START, SECTOR, boot_record, pad_for_small_crc
-from hcp.payload.disk_root import _kernel_part, finish_root
+from hcp.payload.disk_root import _taken, finish_root
 from hcp.payload.versions import recipe_dir
 
 DEPENDENCIES = """\
@@ -85,10 +85,17 @@ def test_checksum_fits_a_signed_number(tmp_path_factory: pytest.TempPathFactory,
 
 
 def test_of_the_kernel_package_only_kernel_and_modules_are_kept() -> None:
-    assert _kernel_part("boot/vmlinuz-6.1.0-1-cloud-amd64")
-    assert _kernel_part("lib/modules/6.1/kernel/fs/ext4/ext4.ko")
-    assert not _kernel_part("lib/modules/6.1/kernel/sound/core/snd.ko")
-    assert not _kernel_part("etc/initramfs-tools/initramfs.conf")
+    assert _taken("boot/vmlinuz-6.1.0-1-cloud-amd64")
+    assert _taken("lib/modules/6.1/kernel/fs/ext4/ext4.ko")
+    assert not _taken("lib/modules/6.1/kernel/sound/core/snd.ko")
+    assert not _taken("etc/initramfs-tools/initramfs.conf")
+
+
+def test_nodes_make_mend_and_grow_xfs_and_carry_nothing_else_of_its_package() -> None:
+    assert _taken("lib/modules/6.1/kernel/fs/xfs/xfs.ko")
+    assert _taken("sbin/mkfs.xfs") and _taken("sbin/xfs_repair") and _taken("usr/sbin/xfs_growfs")
+    assert _taken("usr/lib/x86_64-linux-gnu/liburcu.so.8.1.0")
+    assert not _taken("usr/sbin/xfs_scrub") and not _taken("usr/lib/x86_64-linux-gnu/libicudata.so.72")
 
 
 def test_the_finished_root_has_our_units_and_no_identity(tmp_path: Path) -> None:

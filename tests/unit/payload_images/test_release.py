@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from hcp.payload.image import Take
+from hcp.payload.images.monitoring import monitoring_images
 from hcp.payload.images.olm import olm_images
 from hcp.payload.images.storage import PROGRAMS, storage_images
 from hcp.payload.registry import default_registry
@@ -72,7 +73,8 @@ def test_storage_is_an_addition_to_the_release_that_stays_as_it_is(minor: str) -
 
 def test_what_a_full_release_has_are_all_additions() -> None:
     registry = default_registry()
-    every = {part for kind in ("storage", "olm", "ingress") for part in registry.get(f"release-1.36-{kind}").deps}
+    kinds = ("storage", "olm", "ingress", "metrics")
+    every = {part for kind in kinds for part in registry.get(f"release-1.36-{kind}").deps}
     assert set(registry.get("release-1.36-full").deps) == every
     assert {"image-operator-lifecycle-manager", "image-operator-registry", "olm-definitions"} <= every
 
@@ -81,6 +83,32 @@ def test_the_images_of_catalogs_have_the_versions_that_are_compiled() -> None:
     lines = [line.strip() for line in (recipe_dir("olm") / "go.mod").read_text().splitlines()]
     for image in olm_images():
         assert f"github.com/operator-framework/{image.name} v{image.version}" in lines
+
+
+def test_what_a_release_measures_with_comes_with_its_name() -> None:
+    registry = default_registry()
+    plain = set(registry.get("release-1.36").deps)
+    assert set(registry.get("release-1.36-metrics").deps) - plain == {"image-kube-metrics-server"}
+    more = {"image-kube-state-metrics", "image-prometheus", "image-prometheus-node-exporter"}
+    assert set(registry.get("release-1.36-monitoring").deps) - plain == {"image-kube-metrics-server", *more}
+    assert more < set(registry.get("release-1.36-platform").deps)
+
+
+def test_the_images_of_monitoring_have_the_versions_that_are_compiled() -> None:
+    modules = {
+        "kube-metrics-server": ("metrics-server", "sigs.k8s.io/metrics-server v"),
+        "kube-state-metrics": ("metrics-server", "k8s.io/kube-state-metrics/v2 v"),
+        # Its module counts the minor versions of 3 from 0.300 on.
+        "prometheus": ("prometheus", "github.com/prometheus/prometheus v0."),
+        "prometheus-node-exporter": ("node-exporter", "github.com/prometheus/node_exporter v"),
+    }
+    for image in monitoring_images():
+        recipe, module = modules[image.name]
+        lines = (recipe_dir(recipe) / "go.mod").read_text()
+        major, minor, patch = image.version.split(".")
+        pinned = f"{major}{minor}.{patch}" if image.name == "prometheus" else image.version
+        assert f"{module}{pinned}\n" in lines
+        assert {take.component for take in image.take} == {recipe}
 
 
 def test_the_images_of_storage_have_the_versions_that_are_compiled() -> None:

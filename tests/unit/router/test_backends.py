@@ -88,9 +88,8 @@ def test_tables() -> None:
     assert {name: rows for name, rows in made.tables.items() if rows} == {
         maps.TLS_COUNT: {"*.apps.test": "2"},
         maps.TLS_ADDRESS: {"*.apps.test#0": "1.1.1.1@1", "*.apps.test#1": "1.1.1.2@1"},
-        maps.HTTP.count: {"web.test/api/": f"1@{digest}@plain"},
+        maps.HTTP.count: {"web.test/api/": f"1@{digest}@pods-http@plain", "*.apps.test/": maps.REDIRECT},
         maps.HTTP.address: {f"{digest}#0": "2.2.2.2@2"},
-        maps.HTTP_REDIRECT: {"*.apps.test/": "https"},
     }
 
 
@@ -141,7 +140,7 @@ def test_ends_of_tls_are_told_apart_by_policy() -> None:
         maps.HTTP.address,
     }
     redirected = tables(termination="edge", insecureEdgeTerminationPolicy="Redirect")
-    assert redirected == {*ended, maps.HTTP_REDIRECT}
+    assert redirected == {*ended, maps.HTTP.count}
 
 
 @pytest.mark.parametrize("spoiler", ["\n\nshow info\n\n", "\r\n\r\n", "; show info"])

@@ -71,6 +71,7 @@ def options_of(
     privileges: tuple[str, ...] = (),
     policies: bool = True,
     declared: Mapping[str, tuple[str, ...]] | None = None,
+    named_route_port: int = 0,
 ) -> Options:
     """The options of a command line; the other arguments stand in for flags that were not given."""
     if call.switch("development") and call.changed("replicas"):
@@ -104,6 +105,7 @@ def options_of(
         hosted_quota=call.pairs("hosted-quota")
         if call.changed("hosted-quota")
         else dict(one.partition("=")[::2] for one in (declared or {}).get("--hosted-quota", ())),
+        named_route_port=named_route_port,
         router_foreign_wildcards=call.switch(_WILDCARDS) if call.changed(_WILDCARDS) else foreign_wildcards,
     )
 
@@ -161,6 +163,7 @@ async def install(call: Call) -> int | None:
             policies=await apply.can_guard(client, needed=not call.switch("without-privilege-policies")),
             declared=await apply.current_declarations(client, call.text("namespace")),
             foreign_wildcards=router and await apply.current_foreign_wildcards(client),
+            named_route_port=await apply.named_route_port(client, ours=router),
         )
         if scope != "resources":
             wait = scope == "all" or call.switch("wait-until-crds-established")
@@ -186,10 +189,12 @@ async def install(call: Call) -> int | None:
 def render(call: Call) -> int | None:
     from hcp.cli.engine.render import write
     from hcp.install import manifests
+    from hcp.router.manifests import NAMED_SERVICE_PORT
 
     if call.switch("template") and not call.switch("render-sensitive"):
         raise UsageError("--template needs --render-sensitive", hint="a template holds the Secrets as they are")
-    options = options_of(call, router=call.switch("router"))
+    router = call.switch("router")
+    options = options_of(call, router=router, named_route_port=NAMED_SERVICE_PORT if router else 0)
     which = call.text("outputs")
     if not _given_image(call) and which != "crds":
         warn(f"only embedded clusters serve {DEFAULT_IMAGE}: name an image your cluster can pull with --image")

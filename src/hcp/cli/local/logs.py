@@ -13,6 +13,7 @@ COMMAND = Command(
     args=(Arg("COMPONENT", "process whose log to print", optional=True),),
     flags=(
         NAME,
+        Flag("node", "string", "", "a node after the first, by its name or number"),
         Flag("follow", "bool", False, "keep printing what is added", short="f"),
         Flag("tail", "int", 200, "how many lines to begin with; -1 for all"),
     ),
@@ -23,5 +24,11 @@ COMMAND = Command(
 def run(call: Call) -> int:
     from hcp.local.status.logs import show
 
-    show(call.text("name"), call.arg("COMPONENT"), follow=call.switch("follow"), tail=call.number("tail"))
+    show(
+        call.text("name"),
+        call.arg("COMPONENT"),
+        call.text("node"),
+        follow=call.switch("follow"),
+        tail=call.number("tail"),
+    )
     return 0

@@ -47,10 +47,11 @@ COMMAND = Command(
             "stringSlice",
             [],
             "what to add; storage: a class with shared, block and growing volumes, snapshots and clones; olm: "
-            "operators out of catalogs",
-            choices=("storage", "olm"),
+            "operators out of catalogs; mirrors: OpenShift's mirror sets, which the node follows",
+            choices=("storage", "olm", "mirrors"),
             metavar="extra",
         ),
+        Flag("nodes", "int", 1, "how many nodes it shall have; what joined once stays"),
         Flag("from", "string", "", "take binaries and images from this folder where it holds them", metavar="dir"),
         *SOURCE_FLAGS,
     ),
@@ -74,6 +75,7 @@ def run(call: Call) -> int:
         build_only(call),
         tuple(filter(None, call.items("release"))) if call.changed("release") else None,
         _bytes(call.text("volumes")),
+        call.number("nodes") if call.changed("nodes") else None,
         tuple(call.items("with")),
     )
     outcome = up(request, note)

@@ -21,6 +21,9 @@ COMMAND = Command(
         ),
         Flag("insecure-registries", "stringSlice", [], "registries (host or host:port) that are served without TLS"),
         Flag("registry-overrides", "stringSlice", [], "source=mirror: images of releases are named there"),
+        Flag(
+            "named-route-port", "int", 0, "port of our router where a host is named in front of a connection; 0: none"
+        ),
         Flag("hosted-quota", "stringToString", {}, "limits of each hosted cluster: loadbalancers, claims, pods"),
         KUBECONFIG,
         CONTEXT,
@@ -52,6 +55,7 @@ async def run(call: Call) -> int | None:
         insecure_registries=frozenset(call.items("insecure-registries")),
         registry_overrides=dict(one.partition("=")[::2] for one in call.items("registry-overrides")),
         hosted_quota=call.pairs("hosted-quota"),
+        named_route_port=call.number("named-route-port"),
         support=support.load(),
     )
     return await until_stopped(Operator(options).run())

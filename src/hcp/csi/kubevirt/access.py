@@ -15,10 +15,12 @@ READ_WRITE_MANY = "ReadWriteMany"
 BLOCK = "Block"
 FILE_SYSTEMS = ("ext4", "ext3", "xfs")
 DEFAULT_FILE_SYSTEM = "ext4"
+# Smaller ones its own program refuses to make.
+LEAST = {"xfs": 300 * MEBI}
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class Access:
     """One way in which a volume shall be used."""
 
     # Several nodes at the same time.
@@ -29,33 +31,33 @@ class Wish:
     file_system: str = ""
 
 
-def check(wishes: Iterable[Wish], infra_class: InfraClass) -> Wish:
-    """The one wish that covers them all; refused with what can be had instead."""
-    wishes = list(wishes)
-    if not wishes:
+def check(needs: Iterable[Access], infra_class: InfraClass) -> Access:
+    """The one need that covers them all; refused with what can be had instead."""
+    needs = list(needs)
+    if not needs:
         raise InvalidArgument("The request says no access mode")
-    for wish in wishes:
-        if wish.file_system and wish.file_system not in FILE_SYSTEMS:
+    for need in needs:
+        if need.file_system and need.file_system not in FILE_SYSTEMS:
             raise InvalidArgument(
-                f"The file system {wish.file_system} is not one of {', '.join(FILE_SYSTEMS)}",
+                f"The file system {need.file_system} is not one of {', '.join(FILE_SYSTEMS)}",
                 hint="Change csi.storage.k8s.io/fstype of the StorageClass.",
             )
-        if wish.shared and not wish.block:
+        if need.shared and not need.block:
             raise InvalidArgument(
                 "ReadWriteMany and ReadOnlyMany work with volumeMode Block only: two nodes that mount one disk would "
                 "destroy its file system",
                 hint="Use accessModes [ReadWriteOnce], or volumeMode: Block.",
             )
-        if wish.shared and infra_class.shared_block is False:
+        if need.shared and infra_class.shared_block is False:
             named = f"The infra class {infra_class.name}" if infra_class.name else "The infra cluster's default class"
             raise InvalidArgument(
                 f"{named} has no block volumes for several machines, so it cannot give ReadWriteMany",
                 hint="Use accessModes [ReadWriteOnce], or another StorageClass.",
             )
-    first = wishes[0]
-    if any(wish.block != first.block for wish in wishes):
+    first = needs[0]
+    if any(need.block != first.block for need in needs):
         raise InvalidArgument("One volume cannot be a block device and a file system at the same time")
-    return Wish(shared=any(w.shared for w in wishes), block=first.block, file_system=first.file_system)
+    return Access(shared=any(need.shared for need in needs), block=first.block, file_system=first.file_system)
 
 
 def size(required: int, limit: int) -> int:
@@ -69,6 +71,16 @@ def size(required: int, limit: int) -> int:
             return limit // MEBI * MEBI
         raise OutOfRange(f"Volumes have whole MiB: {whole} bytes is the smallest that fits, and more than {limit}")
     return whole
+
+
+def enough(need: Access, size: int) -> None:
+    """Said when a volume is made: later it would be a node that cannot make the file system, again and again."""
+    least = LEAST.get(need.file_system, 0)
+    if size < least:
+        raise OutOfRange(
+            f"A volume with {need.file_system} has at least {least // MEBI} MiB, and {size // MEBI} MiB are asked for",
+            hint=f"Ask for more, or use {DEFAULT_FILE_SYSTEM} (csi.storage.k8s.io/fstype of the StorageClass).",
+        )
 
 
 def grown(backing: int, before: int, after: int) -> int:

@@ -36,12 +36,12 @@ _SHARED = (_Mode.MULTI_NODE_READER_ONLY, _Mode.MULTI_NODE_SINGLE_WRITER, _Mode.M
 _READ_ONLY = (_Mode.SINGLE_NODE_READER_ONLY, _Mode.MULTI_NODE_READER_ONLY)
 
 
-def wish(capability: Any) -> access.Wish:
+def access_of(capability: Any) -> access.Access:
     mode = capability.access_mode.mode
     kind = capability.WhichOneof("access_type")
     if mode == _Mode.UNKNOWN or kind is None:
         raise InvalidArgument("The request says no access mode, or neither block nor file system")
-    return access.Wish(
+    return access.Access(
         shared=mode in _SHARED,
         block=kind == "block",
         read_only=mode in _READ_ONLY,
@@ -69,10 +69,10 @@ class ControllerService:
         content = request.volume_content_source
         source = Source(content.snapshot.snapshot_id, content.volume.volume_id)
         required, limit = _range(request.capacity_range)
-        wishes = [wish(one) for one in request.volume_capabilities]
+        needs = [access_of(one) for one in request.volume_capabilities]
         made = await self._busy.run(
             handles.handle_for(request.name, "vol"),
-            self._volumes.create(request.name, wishes, required, limit, dict(request.parameters), source),
+            self._volumes.create(request.name, needs, required, limit, dict(request.parameters), source),
         )
         volume = csi.Volume(volume_id=made.handle, capacity_bytes=made.size, volume_context={BUS_PARAMETER: made.bus})
         if request.HasField("volume_content_source"):
@@ -98,7 +98,7 @@ class ControllerService:
             raise InvalidArgument("The request names no node, or not how the volume is used")
         if request.readonly:
             raise InvalidArgument("Volumes are attached for reading and writing; mount them read-only instead")
-        asked = wish(request.volume_capability)
+        asked = access_of(request.volume_capability)
         await self._busy.run(handle, self._attaching.publish(handle, node, asked.shared, dict(request.volume_context)))
         return csi.ControllerPublishVolumeResponse()
 
@@ -116,7 +116,7 @@ class ControllerService:
             raise NotFound(f"There is no volume {handle}")
         try:
             infra_class = self._volumes.class_of(dict(request.parameters))
-            asked = access.check([wish(one) for one in request.volume_capabilities], infra_class)
+            asked = access.check([access_of(one) for one in request.volume_capabilities], infra_class)
         except InvalidArgument as error:
             return csi.ValidateVolumeCapabilitiesResponse(message=str(error))
         if asked.shared and not objects.shared(live):

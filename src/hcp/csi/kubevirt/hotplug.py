@@ -49,7 +49,7 @@ class Machine:
         return any(_is(volume, handle) for volume in at(self.vm, "spec.template.spec.volumes") or ())
 
     def _asked(self, handle: str, field: str) -> bool:
-        """virt-api writes wishes into the status; virt-controller puts them into the specification a moment later."""
+        """virt-api notes it in the status; virt-controller puts it into the specification a moment later."""
         return any(at(one, f"{field}.name") == handle for one in at(self.vm, "status.volumeRequests") or ())
 
     def holds(self, handle: str) -> bool:

@@ -16,7 +16,7 @@ from hcp.api.names import (
     MARK_CSI_SOURCE,
 )
 from hcp.api.paths import annotations_of, at, labels_of
-from hcp.csi.kubevirt.access import BLOCK, READ_WRITE_MANY, Wish
+from hcp.csi.kubevirt.access import BLOCK, READ_WRITE_MANY, Access
 from hcp.csi.kubevirt.settings import Settings
 from hcp.runtime.quantity import parse as quantity
 
@@ -81,7 +81,7 @@ def ours(obj: Mapping[str, Any] | None, settings: Settings, role: str) -> bool:
 def data_volume(
     settings: Settings,
     handle: str,
-    wish: Wish,
+    need: Access,
     size: int,
     infra_class: str,
     source: Mapping[str, Any],
@@ -94,7 +94,7 @@ def data_volume(
     storage: Object = {"resources": {"requests": {"storage": str(max(size, room))}}}
     if infra_class:
         storage["storageClassName"] = infra_class
-    if wish.shared:
+    if need.shared:
         storage |= {"accessModes": [READ_WRITE_MANY], "volumeMode": BLOCK}
     return {
         "apiVersion": "cdi.kubevirt.io/v1beta1",

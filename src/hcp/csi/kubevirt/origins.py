@@ -27,7 +27,7 @@ class Origin:
     backing: objects.Backing | None = None
 
 
-def direct(infra_class: InfraClass, wish: access.Wish, size: int, origin: Origin) -> objects.Backing | None:
+def direct(infra_class: InfraClass, need: access.Access, size: int, origin: Origin) -> objects.Backing | None:
     """The claim that gives the volume by itself; None where CDI has to make it.
 
     An empty block volume is one already, and a class that knows how to copy does it in no time; CDI takes a pod for
@@ -41,6 +41,6 @@ def direct(infra_class: InfraClass, wish: access.Wish, size: int, origin: Origin
         return objects.Backing(infra_class.name, True, infra_class.block, size) if plain else None
     copies = "snapshot" in origin.source or infra_class.clones
     shares = before.block and access.READ_WRITE_MANY in before.access_modes
-    if before.storage_class != infra_class.name or not copies or (wish.shared and not shares):
+    if before.storage_class != infra_class.name or not copies or (need.shared and not shares):
         return None
     return replace(before, size=max(before.size, access.grown(before.size, origin.size, size)))

@@ -45,7 +45,7 @@ class Volumes:
     async def create(
         self,
         name: str,
-        wishes: Sequence[access.Wish],
+        needs: Sequence[access.Access],
         required: int,
         limit: int,
         parameters: Mapping[str, str],
@@ -55,18 +55,19 @@ class Volumes:
         if not name:
             raise InvalidArgument("The volume has no name")
         infra_class, bus = self.class_of(parameters), bus_of(parameters)
-        wish = access.check(wishes, infra_class)
+        need = access.check(needs, infra_class)
         origin = await self._origin(source)
         size = access.size(max(required, origin.size), limit)
+        access.enough(need, size)
         handle = handles.handle_for(name, "vol")
         # The class that is the infra cluster's default may be left unsaid, but not in a claim of ours.
         default = self._settings.default
         known = infra_class if infra_class.name or default is None else default
-        claimed = direct(known, wish, size, origin)
+        claimed = direct(known, need, size, origin)
         wanted = objects.data_volume(
             self._settings,
             handle,
-            wish,
+            need,
             size,
             infra_class.name,
             origin.source,
@@ -179,7 +180,7 @@ class Volumes:
             return
         if not found["metadata"].get("ownerReferences"):
             size, source = objects.backing_of(found).size, Origin({objects.BLANK: {}}).source
-            owner = objects.data_volume(self._settings, handle, access.Wish(), size, "", source, adopts=True)
+            owner = objects.data_volume(self._settings, handle, access.Access(), size, "", source, adopts=True)
             await self._infra.create(owner)
             await self._ready(handle)
             await self._infra.client.delete(DATAVOLUMES, handle, self._infra.namespace, missing_ok=True)

@@ -12,7 +12,16 @@ from hcp.runtime.conditions import Verdict, set_condition
 
 API_VERSION = "config.openshift.io/v1"
 # Those that a cluster may have and lose again.
-OPTIONAL = ("authentication", "csi-snapshot-controller", "ingress", "storage")
+OPTIONAL = (
+    "authentication",
+    "csi-snapshot-controller",
+    "ingress",
+    "monitoring",
+    "operator-lifecycle-manager",
+    "operator-lifecycle-manager-catalog",
+    "operator-lifecycle-manager-packageserver",
+    "storage",
+)
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,10 @@ import asyncio
 
 from hcp.api.paths import annotations_of, at
 from hcp.controlplane.services import EXTERNAL_DNS
+from hcp.guest import canary
 from hcp.guest.platform.settings import apps_domain
 from hcp.hostedcluster import ingress
-from hcp.hostedcluster.canary import NAME, Question
+from hcp.hostedcluster.canary import Question
 from hcp.hostedcluster.leaves import existing, leaves
 from hcp.hostedcluster.observed import IngressState
 from hcp.hostedcluster.scope import Learned, Scope
@@ -36,7 +37,7 @@ async def run(scope: Scope) -> Learned | None:
 
 async def _own_domain(scope: Scope, domain: str, port: int) -> tuple[IngressState, float]:
     """Whether names below it lead to the router; while they do not, what is missing."""
-    question = Question(f"{NAME}.{domain}", scope.authorities["root-ca"].trusted)
+    question = Question(canary.host(domain), scope.authorities["root-ca"].trusted)
     problem, again = scope.tools.canary.look(scope.cluster, question)
     if not problem:
         return IngressState(problem), again

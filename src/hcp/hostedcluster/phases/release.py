@@ -38,6 +38,7 @@ async def run(scope: Scope) -> Learned:
         partly += catalogs.acted_on_in_part(scope)
     else:
         unused += ignored_fields.catalogs_not_in_release(scope.spec, asked)
+    unused += ignored_fields.capabilities_not_in_release(scope.spec, release.components)
     if not release.has(ingress.IMAGE):
         partly += ignored_fields.ingress_not_in_release(scope.spec)
     seen = {"release": state, "unacted": [*scope.seen.unacted, *unused], "partly_acted": partly}

@@ -12,6 +12,7 @@ from hcp.local.addons.context import Context
 from hcp.local.addons.images import push, references
 from hcp.local.host.resolvers import machine_nameservers
 from hcp.local.state import parts
+from hcp.local.state.nodes import first
 
 
 async def bring_up(ctx: Context, client: Client) -> bool:
@@ -37,7 +38,7 @@ async def _install(ctx: Context, client: Client, wanted: list[Object], images: d
     ctx.lap("add-ons pushed")
     await apply_all(client, wanted)
     ctx.lap("add-ons applied")
-    await waiting.node_ready(client, ctx.spec)
+    await waiting.node_ready(client, first(ctx.spec))
     ctx.say("  the node is Ready")
     ctx.lap("node ready")
     await waiting.wait_ready(client, wanted, ctx.say)

@@ -20,6 +20,7 @@ from hcp.api.manifests import (
 )
 from hcp.csi.local.names import CLASS, DRIVER, POOL, SNAPSHOT_CLASS
 from hcp.local.addons.objects import namespace, workload
+from hcp.local.addons.waiting import CONTROL_PLANE_LABEL, WORKER_LABEL
 
 NAMESPACE = "hcp-storage"
 SNAPSHOTS = "snapshot.storage.k8s.io"
@@ -31,6 +32,7 @@ IMAGES = (
     "image-router",
 )
 DEFINITIONS = "snapshot-definitions"
+_NAME = "local-storage"
 _KUBELET = "/var/lib/kubelet"
 _SOCKETS = f"{_KUBELET}/plugins/{DRIVER}"
 _EVENTS = rule("", "events", ["create", "get", "list", "watch", "patch", "update"])
@@ -42,10 +44,12 @@ _SMALL = [
 ]
 
 
-def objects(images: Mapping[str, str]) -> list[Object]:
+def objects(images: Mapping[str, str], *, several: bool = False) -> list[Object]:
+    """`several`: the cluster has nodes besides the first."""
     return [
         namespace(NAMESPACE, {"pod-security.kubernetes.io/enforce": "privileged"}),
         *_driver(images),
+        *([_on_joined_nodes(images["router"])] if several else []),
         *_snapshot_controller(images["csi-snapshot-controller"]),
         _class(),
         _snapshot_class(),
@@ -93,13 +97,12 @@ def profile() -> Object:
 
 
 def _driver(images: Mapping[str, str]) -> list[Object]:
-    name = "local-storage"
     return [
         {
             "apiVersion": "storage.k8s.io/v1",
             "kind": "CSIDriver",
             "metadata": {"name": DRIVER},
-            # On the one node nothing has to be attached.
+            # All nodes have the same file system: nothing has to be attached.
             "spec": {
                 "attachRequired": False,
                 "podInfoOnMount": False,
@@ -107,32 +110,51 @@ def _driver(images: Mapping[str, str]) -> list[Object]:
                 "volumeLifecycleModes": ["Persistent"],
             },
         },
-        service_account(name, NAMESPACE),
-        cluster_role(f"hcp-local:{name}", _driver_rules()),
-        cluster_binding(f"hcp-local:{name}", account(name, NAMESPACE)),
+        service_account(_NAME, NAMESPACE),
+        cluster_role(f"hcp-local:{_NAME}", _driver_rules()),
+        cluster_binding(f"hcp-local:{_NAME}", account(_NAME, NAMESPACE)),
         workload(
             "Deployment",
-            name,
+            _NAME,
             NAMESPACE,
-            {"app": name},
+            {"app": _NAME},
             {
-                "serviceAccountName": name,
-                "priorityClassName": "system-node-critical",
-                "tolerations": [{"operator": "Exists"}],
+                **_pod(_NAME),
+                # Beside the control plane, where it stays when other nodes go.
+                "nodeSelector": {CONTROL_PLANE_LABEL: ""},
                 "containers": [
                     _driver_container(images["router"]),
                     *(_sidecar(name, images[component], more) for component, name, more in _SIDECARS),
-                ],
-                "volumes": [
-                    _host("kubelet", _KUBELET),
-                    _host("sockets", _SOCKETS, "DirectoryOrCreate"),
-                    _host("pool", POOL),
-                    _host("dev", "/dev"),
                 ],
             },
             strategy={"type": "Recreate"},
         ),
     ]
+
+
+def _on_joined_nodes(image: str) -> Object:
+    """They have the same volumes: there the driver only mounts."""
+    pod = {
+        **_pod(_NAME),
+        "automountServiceAccountToken": False,
+        "nodeSelector": {WORKER_LABEL: ""},
+        "containers": [_driver_container(image)],
+    }
+    return workload("DaemonSet", f"{_NAME}-node", NAMESPACE, {"app": f"{_NAME}-node"}, pod)
+
+
+def _pod(account_name: str) -> Object:
+    return {
+        "serviceAccountName": account_name,
+        "priorityClassName": "system-node-critical",
+        "tolerations": [{"operator": "Exists"}],
+        "volumes": [
+            _host("kubelet", _KUBELET),
+            _host("sockets", _SOCKETS, "DirectoryOrCreate"),
+            _host("pool", POOL),
+            _host("dev", "/dev"),
+        ],
+    }
 
 
 def _driver_rules() -> list[Object]:

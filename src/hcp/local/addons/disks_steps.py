@@ -25,7 +25,10 @@ async def bring_up(ctx: Context, client: Client) -> bool:
     artifacts = await ctx.ensure((*disks.IMAGES, disks.DEFINITIONS))
     ctx.lap("storage built")
     images = {name: artifacts[name] for name in disks.IMAGES}
-    wanted = [*definitions(artifacts[disks.DEFINITIONS]), *disks.objects(references(images))]
+    wanted = [
+        *definitions(artifacts[disks.DEFINITIONS]),
+        *disks.objects(references(images), several=bool(ctx.spec.joined)),
+    ]
     digest = digest_of(wanted)
     if ctx.done("storage", digest) and await waiting.all_ready(client, ctx.spec, wanted):
         return False

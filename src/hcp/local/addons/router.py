@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hcp.api.manifests import Object
+from hcp.local.addons.waiting import CONTROL_PLANE_LABEL
 from hcp.local.network.addresses import Addresses
 from hcp.router import manifests
 from hcp.router.crd import route_crd
@@ -17,4 +18,7 @@ def objects(plan: Addresses, image: str) -> list[Object]:
     for obj in found:
         if obj["kind"] == "Service":
             obj["spec"]["loadBalancerIP"] = plan.router
+        if obj["kind"] == "Deployment":
+            # Where the address is answered: a node that goes away does not take the way to all others with it.
+            obj["spec"]["template"]["spec"]["nodeSelector"] = {CONTROL_PLANE_LABEL: ""}
     return found

@@ -13,10 +13,12 @@ from hcp.errors import HcpError
 from hcp.kube import Client
 from hcp.kube.errors import ApiError, NotFound
 from hcp.kube.resources import NODES, PODS, resource_for
+from hcp.local.state.nodes import Node
 from hcp.local.state.spec import Spec
 from hcp.runtime.workloads import rolled_out
 
 CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
+WORKER_LABEL = "node-role.kubernetes.io/worker"
 WORKLOADS = ("Deployment", "DaemonSet", "StatefulSet")
 _PERIOD = 0.25
 _PATIENCE = 300.0
@@ -53,20 +55,20 @@ async def label_node(client: Client, spec: Spec) -> None:
     await until(registered, 60.0, failure)
 
 
-async def node_ready(client: Client, spec: Spec) -> None:
+async def node_ready(client: Client, node: Node) -> None:
     seen: dict[str, Any] = {}
 
     async def ready() -> bool:
-        seen.update(await client.get(NODES, spec.node_name))
+        seen.update(await client.get(NODES, node.name))
         return is_node_ready(seen)
 
     async def failure() -> HcpError:
         conditions = seen.get("status", {}).get("conditions") or []
         said = next((item.get("message", "") for item in conditions if item["type"] == "Ready"), "")
         return HcpError(
-            f"Node {spec.node_name} did not become Ready",
+            f"Node {node.name} did not become Ready",
             cause=said or None,
-            hint=f"hcp local logs kubelet --name {spec.name} says more",
+            hint=f"hcp local logs kubelet --name {node.spec.name} --node {node.name} says more",
         )
 
     await until(ready, 120.0, failure)
@@ -159,13 +161,13 @@ def is_stale(pod: Object, began: float) -> bool:
     return False
 
 
-async def pods_restarted(client: Client, began: float) -> bool:
-    """After the node was started anew the API server still shows its old pods as running. Waits until it does not.
+async def pods_restarted(client: Client, spec: Spec, began: float) -> bool:
+    """After the first node was started anew the API server still shows its old pods as running: waits for new ones.
 
     Says whether all of them came back; one that cannot is its owner's business, not ours.
     """
     end = time.monotonic() + _RESTART_PATIENCE
-    while any(is_stale(pod, began) for pod in await client.list(PODS)):
+    while any(is_stale(pod, began) for pod in await client.list(PODS) if pod["spec"].get("nodeName") == spec.node_name):
         if time.monotonic() > end:
             return False
         await asyncio.sleep(_PERIOD)

@@ -6,11 +6,14 @@ server forwards to aggregated servers. A fourth signs the registry, because that
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from hcp.kube.config import DIRECT
 from hcp.local.network.addresses import REGISTRY_HOST
 from hcp.local.state.layout import Layout
+from hcp.local.state.nodes import Node, first, joined
 from hcp.local.state.spec import Spec, write_file
 from hcp.pki import KeyPair, Leaf, issue_leaf, kubeconfig, kubeconfig_yaml, needs_renewal, new_ca, new_signing_key
 from hcp.pki import public_key as public_key_of
@@ -21,6 +24,8 @@ AUTHORITIES = {
     "front-proxy-ca": "hcp-local-front-proxy",
     "registry-ca": "hcp-local-registry",
 }
+
+_NODE_USERS = ("kube-proxy", "kubelet", "mirrors")
 
 
 @dataclass(frozen=True)
@@ -44,20 +49,28 @@ def leaves(spec: Spec) -> dict[str, Issued]:
         "probe": Issued("ca", Leaf("hcp-probe", ("system:monitoring",), usage="client")),
     }
     if spec.has_node:
-        node = spec.node_name
-        address = spec.addresses.node
-        wanted |= {
+        wanted |= _of_node(first(spec)) | {
             "kube-controller-manager": Issued("ca", Leaf("system:kube-controller-manager", usage="client")),
             "kube-scheduler": Issued("ca", Leaf("system:kube-scheduler", usage="client")),
             "controller-manager-serving": Issued("ca", Leaf("kube-controller-manager", (), *loopback)),
             "scheduler-serving": Issued("ca", Leaf("kube-scheduler", (), *loopback)),
-            "kube-proxy": Issued("ca", Leaf("system:kube-proxy", usage="client")),
             "load-balancer": Issued("ca", Leaf("hcp-local:load-balancer", usage="client")),
-            "kubelet": Issued("ca", Leaf(f"system:node:{node}", ("system:nodes",), usage="client")),
-            "kubelet-serving": Issued("ca", Leaf(f"system:node:{node}", ("system:nodes",), (node,), (address,))),
             "kubelet-client": Issued("ca", Leaf("kube-apiserver-kubelet-client", ("hcp:kubelet-api",), usage="client")),
             "registry": Issued("registry-ca", Leaf(REGISTRY_HOST, (), (REGISTRY_HOST,), (spec.addresses.registry,))),
         }
+    return wanted
+
+
+def _of_node(node: Node) -> dict[str, Issued]:
+    """What every node has of its own."""
+    user, groups = f"system:node:{node.name}", ("system:nodes",)
+    wanted = {
+        "kube-proxy": Issued("ca", Leaf("system:kube-proxy", usage="client")),
+        "kubelet": Issued("ca", Leaf(user, groups, usage="client")),
+        "kubelet-serving": Issued("ca", Leaf(user, groups, (node.name,), (node.address,))),
+    }
+    if node.spec.has_mirrors:
+        wanted["mirrors"] = Issued("ca", Leaf("hcp-local:mirrors", usage="client"))
     return wanted
 
 
@@ -72,19 +85,40 @@ def _api_names(spec: Spec) -> tuple[tuple[str, ...], tuple[str, ...]]:
 def ensure(layout: Layout, spec: Spec) -> None:
     """Makes what is missing or near its end, and the kubeconfigs that carry it."""
     authorities = {name: _authority(layout.pki, name, cn) for name, cn in AUTHORITIES.items()}
-    for name, wanted in leaves(spec).items():
-        pair = _read(layout.pki, name)
-        ca = authorities[wanted.ca]
-        if pair is None or needs_renewal(pair, ca.cert_pem, wanted.leaf):
-            _write(layout.pki, name, issue_leaf(ca, wanted.leaf))
+    _issue(layout.pki, leaves(spec), authorities)
     _signing_key(layout.pki)
-    users = ["admin"]
+    users = ["admin", *_NODE_USERS]
     if spec.has_node:
-        users += ["kube-controller-manager", "kube-scheduler", "kube-proxy", "kubelet", "load-balancer"]
+        users += ["kube-controller-manager", "kube-scheduler", "load-balancer"]
+    _kubeconfigs(layout, users, spec.server, authorities["ca"].cert_pem)
+    for node in joined(spec):
+        _joined(node.layout(layout), node, authorities)
+
+
+def _joined(layout: Layout, node: Node, authorities: dict[str, KeyPair]) -> None:
+    """A node that joined gets its own keys and whom to trust, nothing else."""
+    layout.make()
+    for name in ("ca", "registry-ca"):
+        write_file(layout.pki / f"{name}.crt", authorities[name].cert_pem, mode=0o644)
+    _issue(layout.pki, _of_node(node), authorities)
+    _kubeconfigs(layout, _NODE_USERS, node.spec.server, authorities["ca"].cert_pem)
+
+
+def _issue(folder: Path, wanted: dict[str, Issued], authorities: dict[str, KeyPair]) -> None:
+    for name, one in wanted.items():
+        pair = _read(folder, name)
+        ca = authorities[one.ca]
+        if pair is None or needs_renewal(pair, ca.cert_pem, one.leaf):
+            _write(folder, name, issue_leaf(ca, one.leaf))
+
+
+def _kubeconfigs(layout: Layout, users: Iterable[str], server: str, trusted: bytes) -> None:
     for user in users:
         pair = _read(layout.pki, user)
         if pair is not None:
-            config = kubeconfig(spec.server, authorities["ca"].cert_pem, pair.cert_pem, pair.key_pem, name=user)
+            config = kubeconfig(server, trusted, pair.cert_pem, pair.key_pem, name=user)
+            # A proxy out of this machine leads to no cluster on it.
+            config["clusters"][0]["cluster"]["extensions"] = [{"name": DIRECT, "extension": {"provider": "hcp"}}]
             write_file(layout.kubeconfig_of(user), kubeconfig_yaml(config))
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hcp.local.controlplane import encryption
+from hcp.local.network.addresses import NODE_PREFIX
 from hcp.local.state.layout import Layout
 from hcp.local.state.spec import Spec
 from hcp.local.supervisor.processes import Probe, Process
@@ -140,7 +141,7 @@ def _controller_manager(spec: Spec, layout: Layout, binaries: Binaries, versions
         f"--cluster-signing-key-file={pki / 'ca.key'}",
         "--allocate-node-cidrs=true",
         f"--cluster-cidr={spec.addresses.pods}",
-        "--node-cidr-mask-size=16",
+        f"--node-cidr-mask-size={NODE_PREFIX}",
         f"--service-cluster-ip-range={spec.addresses.services}",
         # A claim that somebody else changed in between is bound at the next round: 15 s later by default.
         "--pvclaimbinder-sync-period=2s",

@@ -11,7 +11,7 @@ from typing import Any
 
 from hcp.errors import HcpError
 from hcp.local.host import programs
-from hcp.local.network.addresses import Addresses
+from hcp.local.network.addresses import MAX_NODES, Addresses
 from hcp.local.network.ports import is_free, listener
 from hcp.local.state.layout import Layout
 from hcp.local.state.spec import Spec
@@ -95,12 +95,15 @@ def range_owner(number: int) -> str | None:
     """Who on this machine already uses addresses of cluster `number`, or nobody."""
     plan = Addresses(number)
     ours = ipaddress.ip_network(plan.link_range)
+    mine = {plan.link_of(index) for index in range(2, MAX_NODES + 1)}  # of nodes that outlived the first
     for link in _ip("-4", "address", "show"):
+        if link.get("ifname") in mine:
+            continue
         for entry in link.get("addr_info", []):
             if ipaddress.ip_address(entry["local"]) in ours:
                 return f"network link {link['ifname']} ({entry['local']})"
     for route in _ip("-4", "route", "show"):
-        if route.get("dst", "default") == "default":
+        if route.get("dst", "default") == "default" or route.get("dev") in mine:
             continue
         network = ipaddress.ip_network(route["dst"], strict=False)
         if network.prefixlen >= _TELLING_PREFIX and network.overlaps(ours):

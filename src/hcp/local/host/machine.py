@@ -19,6 +19,7 @@ from hcp.local.host.checks import inotify_limits
 from hcp.local.host.resolvers import machine_nameservers
 from hcp.local.network.firewall import machine_rules
 from hcp.local.state.locks import exclusive
+from hcp.local.state.nodes import Node, first
 from hcp.local.state.spec import Spec, write_file
 
 _NOTES = Path("/run/hcp-local.json")
@@ -26,16 +27,27 @@ _NOTES_LOCK = Path("/run/hcp-local.lock")
 _MAX_MTU = 1500
 
 
-def connect(spec: Spec, pid: int, tools: list[Path]) -> None:
-    """Joins the network namespace of process `pid` to the machine."""
-    plan = spec.addresses
+def connect(node: Node, pid: int, tools: list[Path]) -> None:
+    """Joins the network namespace of process `pid` to the machine, and to the other nodes."""
+    spec, plan = node.spec, node.plan
     hold_settings(spec.name)
     mtu = str(outside_mtu())
-    _ip("link", "add", plan.link, "mtu", mtu, "type", "veth", "peer", "name", "eth0", "mtu", mtu, "netns", str(pid))
-    _ip("address", "add", f"{plan.host}/24", "dev", plan.link)
-    _ip("link", "set", plan.link, "up")
-    _ip("route", "replace", plan.load_balancers, "via", plan.node, "dev", plan.link, "onlink")
-    _nft(machine_rules(_table(spec), plan, machine_nameservers()), tools)
+    _ip("link", "add", node.link, "mtu", mtu, "type", "veth", "peer", "name", "eth0", "mtu", mtu, "netns", str(pid))
+    _ip("address", "add", f"{plan.host}/{24 if node.is_first else 32}", "dev", node.link)
+    _ip("link", "set", node.link, "up")
+    if node.is_first:
+        _ip("route", "replace", plan.load_balancers, "via", plan.node, "dev", plan.link, "onlink")
+        _nft(machine_rules(_table(spec), plan, machine_nameservers()), tools)
+    else:
+        _ip("route", "replace", node.address, "dev", node.link)
+        _lead_pods(node)
+    if spec.joined and Path(f"/sys/class/net/{plan.link}").exists():
+        _lead_pods(first(spec))
+
+
+def _lead_pods(node: Node) -> None:
+    """Pods of other nodes come by way of the machine; those of a single node stay unknown to it."""
+    _ip("route", "replace", node.pods, "via", node.address, "dev", node.link, "onlink")
 
 
 def outside_mtu() -> int:
@@ -49,17 +61,18 @@ def outside_mtu() -> int:
     return _MAX_MTU
 
 
-def disconnect(spec: Spec, tools: list[Path]) -> None:
+def disconnect(node: Node, tools: list[Path]) -> None:
     """Takes back everything `connect` did. Safe when some or all of it is already gone."""
-    link = Path(f"/sys/class/net/{spec.addresses.link}")
+    link = Path(f"/sys/class/net/{node.link}")
     if link.exists():
         try:
             _ip("link", "delete", link.name)
         except HcpError:
             if link.exists():  # it may have ended with its namespace just now
                 raise
-    remove_rules(spec, tools)
-    release_settings(spec.name)
+    if node.is_first:
+        remove_rules(node.spec, tools)
+        release_settings(node.spec.name)
 
 
 def remove_rules(spec: Spec, tools: list[Path]) -> None:

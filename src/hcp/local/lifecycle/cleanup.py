@@ -10,18 +10,31 @@ from hcp.linux import loop
 from hcp.local.host import machine
 from hcp.local.node import cgroups, volumes
 from hcp.local.state.layout import Layout
+from hcp.local.state.nodes import Node, first, joined
 from hcp.local.state.spec import Spec
+from hcp.local.supervisor import control
 
 
 def clean_machine(layout: Layout, spec: Spec) -> None:
-    """Link, route, rules, kernel settings, cgroups, the device of its volumes. Must run after the supervisor ended."""
-    machine.disconnect(spec, remembered_tools(layout))
-    cgroups.remove(spec.node_name)
-    loop.detach_labelled(loop_label(spec.node_name))  # block volumes of pods that were not asked before they ended
-    volumes.wait_released(layout)
-    if left := cgroups.left(spec.node_name):
+    """Everything of the nodes that do not run any more, and with the last of them the device of the volumes."""
+    running = False
+    for node in [*joined(spec), first(spec)]:
+        if control.running(node.layout(layout)) is None:
+            clean_node(layout, node)
+        else:
+            running = True
+    if not running:
+        volumes.wait_released(layout)
+
+
+def clean_node(layout: Layout, node: Node) -> None:
+    """Link, routes, rules, kernel settings, cgroups. Must run after the node's supervisor ended."""
+    machine.disconnect(node, remembered_tools(layout))
+    cgroups.remove(node.name)
+    loop.detach_labelled(loop_label(node.name))  # block volumes of pods that were not asked before they ended
+    if left := cgroups.left(node.name):
         raise HcpError(
-            f"Some cgroups of cluster '{spec.name}' could not be removed",
+            f"Some cgroups of node '{node.name}' could not be removed",
             cause=", ".join(str(path) for path in left),
             hint="A process that cannot be killed holds them; try again in a moment.",
         )

@@ -12,6 +12,7 @@ from hcp.local.lifecycle.plan import need_root
 from hcp.local.state import spec as specs
 from hcp.local.state.layout import NUMBERS_LOCK, Layout
 from hcp.local.state.locks import exclusive
+from hcp.local.state.nodes import joined
 from hcp.local.state.spec import Spec
 from hcp.local.supervisor import control
 
@@ -29,13 +30,16 @@ def down(name: str, *, purge: bool, say: Say) -> None:
         spec = _spec(layout, purge)
         if spec is not None and spec.has_node:
             need_root(spec.profile)
+        for node in joined(spec) if spec is not None else ():
+            control.stop(node.layout(layout))
         was_up = control.stop(layout) or control.was_started(layout)
         if spec is not None and spec.has_node:
             from hcp.local.lifecycle.cleanup import clean_machine
 
             clean_machine(layout, spec)
-        for path in (layout.supervisor, layout.socket):
-            path.unlink(missing_ok=True)
+        for one in [layout, *(node.layout(layout) for node in (joined(spec) if spec is not None else ()))]:
+            for path in (one.supervisor, one.socket):
+                path.unlink(missing_ok=True)
         if not was_up and not purge:
             raise HcpError(
                 f"Cluster '{name}' is not up",

@@ -9,8 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MAX_CLUSTERS = 32
+MAX_NODES = 8
+# Pods of a node have a sixteenth of the cluster's range: more than a kubelet takes.
+NODE_PREFIX = 20
+_FIRST_JOINED = 8
 REGISTRY_HOST = "registry.hcp.test"
 REGISTRY_PORT = 5000
+API_PORT = 6443
 REGISTRY = f"{REGISTRY_HOST}:{REGISTRY_PORT}"
 DNS_ZONE = "hcp.test"
 ALL_NODES = "10.88.0.0/16"
@@ -55,7 +60,23 @@ class Addresses:
         return f"10.88.{self.number}.64"
 
     @property
+    def joined_nodes(self) -> str:
+        """Where the addresses of nodes after the first are."""
+        return f"10.88.{self.number}.{_FIRST_JOINED}/29"
+
+    def node_of(self, index: int) -> str:
+        """The address of a node; the first has number 1."""
+        return self.node if index == 1 else f"10.88.{self.number}.{_FIRST_JOINED + index - 2}"
+
+    def link_of(self, index: int) -> str:
+        return self.link if index == 1 else f"{self.link}n{index}"
+
+    def pods_of(self, index: int) -> str:
+        return f"10.{160 + self.number}.{16 * (index - 1)}.0/{NODE_PREFIX}"
+
+    @property
     def pods(self) -> str:
+        """Pods of all nodes."""
         return f"10.{160 + self.number}.0.0/16"
 
     @property

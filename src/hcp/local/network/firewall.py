@@ -9,13 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hcp.local.network.addresses import ALL_NODES, REGISTRY_PORT, Addresses
+from hcp.local.network.addresses import ALL_NODES, API_PORT, REGISTRY_PORT, Addresses
 
 NODE_TABLE = "hcp_node"
 
 
 def node_rules(plan: Addresses) -> str:
-    """For the node's namespace: only own source addresses, nothing but the registry on its address, one masquerade."""
+    """For the node's namespace: only own source addresses, nothing but the registry on its address, one masquerade.
+
+    Other clusters of this machine, and with them the virtual machines of their tenants, call its API, pull images and
+    use what Services publish, which is translated before. The kubelet and whatever else listens on the node is not
+    for them.
+    """
     return f"""\
 table inet {NODE_TABLE}
 delete table inet {NODE_TABLE}
@@ -34,10 +39,20 @@ table inet {NODE_TABLE} {{
     # every process that listens on all addresses would answer there.
     ip daddr {{ {plan.registry}, {plan.load_balancers} }} meta l4proto tcp reject with tcp reset
     ip daddr {{ {plan.registry}, {plan.load_balancers} }} reject
+    iifname "eth0" ip saddr != {{ {plan.link_range}, {plan.pods} }} jump strangers
+  }}
+  chain strangers {{
+    ct state established,related accept
+    ct status dnat accept
+    ip protocol icmp accept
+    tcp dport {API_PORT} accept
+    meta l4proto tcp reject with tcp reset
+    reject
   }}
   chain outwards {{
     type nat hook postrouting priority srcnat; policy accept;
-    ip saddr {plan.pods} oifname "eth0" masquerade
+    # Between nodes pods keep their addresses, as NetworkPolicies need it.
+    ip saddr {plan.pods} ip daddr != {plan.pods} oifname "eth0" masquerade
   }}
 }}
 """
@@ -61,9 +76,14 @@ table ip {table} {{
     type nat hook postrouting priority srcnat; policy accept;
     ip saddr {plan.link_range} ip daddr != {ALL_NODES} masquerade
   }}
+  chain lost {{
+    type filter hook forward priority filter; policy accept;
+    # A pod whose node is gone is nowhere: without this rule the default route would lead what is sent to it outside.
+    ip daddr {plan.pods} oifname != "{plan.link}" oifname != "{plan.link}n*" drop
+  }}
   chain own {{
     type filter hook input priority filter; policy accept;
-    iifname != "{plan.link}" accept
+    iifname != "{plan.link}" iifname != "{plan.link}n*" accept
     ct state established,related accept
     ip protocol icmp accept
 {asked}    meta l4proto tcp reject with tcp reset

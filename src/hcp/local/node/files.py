@@ -11,23 +11,22 @@ from typing import Any
 
 from hcp.local.network.addresses import REGISTRY, REGISTRY_HOST
 from hcp.local.state.layout import Layout
-from hcp.local.state.spec import Spec
+from hcp.local.state.nodes import Node
 
 CONTAINERD_SOCKET = "/run/containerd/containerd.sock"
 MAX_PODS = 500
 
 
-def node_etc(spec: Spec, nameservers: list[str]) -> dict[str, str]:
+def node_etc(node: Node, nameservers: list[str]) -> dict[str, str]:
     """The node's own /etc/hosts, /etc/resolv.conf and /etc/hostname."""
-    plan = spec.addresses
     return {
-        "hosts": f"127.0.0.1 localhost\n{plan.node} {spec.node_name}\n{plan.registry} {REGISTRY_HOST}\n",
+        "hosts": f"127.0.0.1 localhost\n{node.address} {node.name}\n{node.plan.registry} {REGISTRY_HOST}\n",
         "resolv.conf": "".join(f"nameserver {server}\n" for server in nameservers),
-        "hostname": f"{spec.node_name}\n",
+        "hostname": f"{node.name}\n",
     }
 
 
-def cni(spec: Spec, mtu: int) -> str:
+def cni(node: Node, mtu: int) -> str:
     """A link of its own for each pod, addresses and host ports.
 
     No two pods share a wire, so none can speak in another one's name; what a pod sends from is checked by the node's
@@ -39,7 +38,7 @@ def cni(spec: Spec, mtu: int) -> str:
         "ipMasq": False,
         "ipam": {
             "type": "host-local",
-            "ranges": [[{"subnet": spec.addresses.pods}]],
+            "ranges": [[{"subnet": node.pods}]],
             "routes": [{"dst": "0.0.0.0/0"}],
             "dataDir": "/run/cni/networks",
         },
@@ -96,12 +95,12 @@ server = "https://{REGISTRY}"
 """
 
 
-def kubelet(spec: Spec, layout: Layout) -> dict[str, Any]:
+def kubelet(node: Node, layout: Layout) -> dict[str, Any]:
     pki = layout.pki
     return {
         "apiVersion": "kubelet.config.k8s.io/v1beta1",
         "kind": "KubeletConfiguration",
-        "address": spec.addresses.node,
+        "address": node.address,
         "healthzBindAddress": "127.0.0.1",
         "authentication": {
             "anonymous": {"enabled": False},
@@ -113,11 +112,11 @@ def kubelet(spec: Spec, layout: Layout) -> dict[str, Any]:
         "tlsPrivateKeyFile": str(pki / "kubelet-serving.key"),
         "containerRuntimeEndpoint": f"unix://{CONTAINERD_SOCKET}",
         "cgroupDriver": "cgroupfs",
-        "cgroupRoot": f"/{spec.node_name}",
+        "cgroupRoot": f"/{node.name}",
         "failCgroupV1": False,
         "failSwapOn": False,
         "enforceNodeAllocatable": [],
-        "clusterDNS": [spec.addresses.dns],
+        "clusterDNS": [node.plan.dns],
         "clusterDomain": "cluster.local",
         "resolvConf": "/etc/resolv.conf",
         "maxPods": MAX_PODS,
@@ -146,14 +145,14 @@ def kubelet(spec: Spec, layout: Layout) -> dict[str, Any]:
     }
 
 
-def kube_proxy(spec: Spec, layout: Layout) -> dict[str, Any]:
+def kube_proxy(node: Node, layout: Layout) -> dict[str, Any]:
     return {
         "apiVersion": "kubeproxy.config.k8s.io/v1alpha1",
         "kind": "KubeProxyConfiguration",
         "mode": "nftables",
         "clientConnection": {"kubeconfig": str(layout.kubeconfig_of("kube-proxy"))},
-        "clusterCIDR": spec.addresses.pods,
-        "hostnameOverride": spec.node_name,
+        "clusterCIDR": node.plan.pods,
+        "hostnameOverride": node.name,
         "healthzBindAddress": "127.0.0.1:10256",
         "metricsBindAddress": "127.0.0.1:10249",
         "conntrack": {"maxPerCore": 0, "min": 0},

@@ -10,22 +10,22 @@ from pathlib import Path
 
 from hcp.errors import HcpError
 from hcp.local.state.layout import Layout
-from hcp.local.state.spec import Spec
+from hcp.local.state.nodes import Node
 from hcp.local.supervisor import control
 
 _ANSWER_SECONDS = 120.0  # a busy machine takes its time; a supervisor that ended is noticed at once
 
 
-def launch(layout: Layout, spec: Spec, tools: list[Path]) -> None:
-    """Starts the supervisor and returns once it answers. One must not be running.
+def launch(layout: Layout, node: Node | None, pool: Path, tools: list[Path]) -> None:
+    """Starts a supervisor, that of a node in namespaces, and returns once it answers. One must not be running.
 
     `tools` are artifacts whose `bin` and `lib` the processes of a node need.
     """
     layout.socket.unlink(missing_ok=True)
-    if spec.has_node:
+    if node is not None:
         from hcp.local.node.namespaces import start_in_namespaces
 
-        pid = start_in_namespaces(layout, spec, tools)
+        pid = start_in_namespaces(layout, node, pool, tools)
     else:
         pid = _start_plain(layout)
     control.remember(layout, pid)
@@ -33,7 +33,7 @@ def launch(layout: Layout, spec: Spec, tools: list[Path]) -> None:
     while control.ask(layout, "facts") is None:
         if control.running(layout) is None or time.monotonic() > end:
             raise HcpError(
-                f"The supervisor of cluster '{spec.name}' did not start",
+                f"The supervisor of {f'node {node.name}' if node else 'the cluster'} did not start",
                 cause=last_line(layout.logs / "supervisor.log"),
                 hint=f"See {layout.logs / 'supervisor.log'}",
             )

@@ -26,12 +26,12 @@ _COVERED = (Path("/var"), Path("/run"))
 _LOOP_MAJOR, _LOOPS = 7, 256
 
 
-def build(layout: Layout, keep: list[Path], *, kvm: bool) -> None:
-    """Must run in a fresh mount, pid and network namespace, as its process 1."""
+def build(layout: Layout, keep: list[Path], pool: Path, *, kvm: bool) -> None:
+    """Must run in a fresh mount, pid and network namespace, as its process 1. All nodes share `pool`, the volumes."""
     mount("none", "/", flags=MS_REC | MS_SLAVE)  # nothing we mount may appear on the machine
     mount("none", "/", flags=MS_REC | MS_SHARED)  # what pods mount must reach the kubelet, and the other way round
-    if layout.volumes.exists():
-        mount_pool(layout.volumes, layout.var / "lib" / "storage")
+    if pool.exists():
+        mount_pool(pool, layout.var / "lib" / "storage")
     held = {path: os.open(path, os.O_PATH) for path in (*_needed(layout, keep), Path("/sys/fs/cgroup"))}
     mount("proc", "/proc", "proc", MS_NOSUID | MS_NODEV | MS_NOEXEC)
     mount("sysfs", "/sys", "sysfs", MS_NOSUID | MS_NODEV | MS_NOEXEC)

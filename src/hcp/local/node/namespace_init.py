@@ -12,6 +12,7 @@ import resource
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from hcp.linux import syscalls
 from hcp.local.node import mounts
@@ -57,7 +58,7 @@ def main() -> None:
         os._exit(1)
     os.close(wait)
     syscalls.set_hostname(facts["hostname"])
-    mounts.build(layout, [Path(path) for path in facts["keep"]], kvm=facts["kvm"])
+    mounts.build(layout, [Path(path) for path in facts["keep"]], Path(facts["pool"]), kvm=facts["kvm"])
     os.environ.update(facts["env"])
     _network(facts)
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -67,25 +68,14 @@ def main() -> None:
     os.execve(facts["argv"][0], facts["argv"], os.environ)  # noqa: S606
 
 
-def _network(facts: dict[str, str]) -> None:
-    _ip(facts, "link", "set", "lo", "up")
-    _ip(facts, "address", "add", f"{facts['node']}/24", "dev", "eth0")
-    _ip(facts, "link", "set", "eth0", "up")
-    _ip(facts, "route", "add", "default", "via", facts["gateway"])
-    # Whatever of the range no Service has is ours: a closed port then says so at once instead of nothing.
-    _ip(facts, "route", "add", "local", facts["loadBalancers"], "dev", "lo")
-    _ip(facts, "address", "add", f"{facts['registry']}/32", "dev", "lo")
-    # Each pod has a route of its own; whatever nobody has is refused here instead of being sent to the world.
-    _ip(facts, "route", "add", "unreachable", facts["pods"])
+def _network(facts: dict[str, Any]) -> None:
+    for arguments in facts["network"]:
+        _run([facts["ip"], *arguments])
     for name, value in _SYSCTLS.items():
         path = Path("/proc/sys") / name
         if path.exists():
             path.write_text(value)
     _run(["nft", "-f", "-"], facts["rules"])
-
-
-def _ip(facts: dict[str, str], *arguments: str) -> None:
-    _run([facts["ip"], *arguments])
 
 
 def _run(argv: list[str], given: str = "") -> None:

@@ -17,17 +17,22 @@ from hcp.local.host.resolvers import machine_nameservers
 from hcp.local.network.firewall import node_rules
 from hcp.local.node import cgroups, launch
 from hcp.local.node.files import node_etc
+from hcp.local.node.routes import inside
 from hcp.local.state.layout import Layout
-from hcp.local.state.spec import Spec, write_file
+from hcp.local.state.nodes import Node
+from hcp.local.state.spec import write_file
 
 
-def start_in_namespaces(layout: Layout, spec: Spec, tools: list[Path]) -> int:
-    """Gives the pid of the supervisor as the machine sees it. `tools` are folders with the node's binaries."""
-    cgroups.remove(spec.node_name)
-    cgroups.make(spec.node_name)
-    for name, text in node_etc(spec, machine_nameservers()).items():
+def start_in_namespaces(layout: Layout, node: Node, pool: Path, tools: list[Path]) -> int:
+    """Gives the pid of the supervisor as the machine sees it.
+
+    `layout` is the node's; `pool` is the file with the cluster's volumes; `tools` are folders with the node's binaries.
+    """
+    cgroups.remove(node.name)
+    cgroups.make(node.name)
+    for name, text in node_etc(node, machine_nameservers()).items():
         write_file(layout.etc / "node" / name, text, mode=0o644)
-    write_file(layout.run / "inside.json", json.dumps(_facts(layout, spec, tools)))
+    write_file(layout.run / "inside.json", json.dumps(_facts(layout, node, pool, tools)))
     tell_read, tell_write = os.pipe()
     wait_read, wait_write = os.pipe()
     with (layout.logs / "supervisor.log").open("ab") as log:
@@ -51,7 +56,7 @@ def start_in_namespaces(layout: Layout, spec: Spec, tools: list[Path]) -> int:
         )
     pid = int(answer)
     try:
-        machine.connect(spec, pid, tools)
+        machine.connect(node, pid, tools)
     except BaseException:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
@@ -61,21 +66,17 @@ def start_in_namespaces(layout: Layout, spec: Spec, tools: list[Path]) -> int:
     return pid
 
 
-def _facts(layout: Layout, spec: Spec, tools: list[Path]) -> dict[str, object]:
+def _facts(layout: Layout, node: Node, pool: Path, tools: list[Path]) -> dict[str, object]:
     """What the process inside has to know. Plain data, because it starts from nothing."""
     from hcp.payload.store import cache_root
 
     folders = [str(tool / "bin") for tool in tools]
-    plan = spec.addresses
     source = Path(__file__).resolve().parents[3]
     return {
-        "hostname": spec.node_name,
-        "node": plan.node,
-        "gateway": plan.host,
-        "loadBalancers": plan.load_balancers,
-        "registry": plan.registry,
-        "pods": plan.pods,
-        "rules": node_rules(plan),
+        "hostname": node.name,
+        "network": inside(node),
+        "pool": str(pool),
+        "rules": node_rules(node.plan),
         "kvm": kvm()[0],
         "ip": programs.ip(),
         "keep": [str(cache_root()), str(source), *(str(tool) for tool in tools)],

@@ -87,9 +87,12 @@ def _make(layout: Layout, mkfs: Path, size: int) -> None:
 
 
 def mount_pool(image: Path, folder: Path) -> None:
-    """In the node's mount namespace; it goes with the namespace, and the loop device with the mount."""
+    """In the node's mount namespace; it goes with the namespace, and the loop device with the last mount.
+
+    All nodes of a cluster mount the same device: two devices for one file would destroy what is in it.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    opened, device = loop.attach(image)
+    opened, device = _device(image)
     try:
         # Written in place: disks of machines and databases do that all the time, and copies would scatter them.
         flags = MS_NOSUID | MS_NODEV | MS_NOATIME
@@ -98,6 +101,13 @@ def mount_pool(image: Path, folder: Path) -> None:
         os.close(opened)
     folder.chmod(0o755)
     _account(folder)
+
+
+def _device(image: Path) -> tuple[int, Path]:
+    found = loop.of_file(image)
+    if found is None:
+        return loop.attach(image)
+    return os.open(found.path, os.O_RDWR | os.O_CLOEXEC), found.path
 
 
 def _account(folder: Path) -> None:

@@ -45,6 +45,10 @@ class Layout:
     def of(cls, name: str) -> Layout:
         return cls(state_root() / check_name(name))
 
+    def joined(self, index: int) -> Layout:
+        """The folder of a node after the first, with the same things in it."""
+        return Layout(self.root / "nodes" / str(index))
+
     @property
     def spec(self) -> Path:
         return self.root / "cluster.json"

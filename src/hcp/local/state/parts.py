@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 KUBERNETES = "kubernetes-1.36"
 API = ("etcd", KUBERNETES)
 NODE = ("containerd", "runc", "cni-plugins", "registry", "node-tools")
+MIRROR_PROXY = "mirror-proxy"
 IMAGES = (
     "image-pause",
     "image-kube-router",
@@ -58,7 +59,9 @@ def _binaries(path: Path) -> list[Path]:
 
 def process_components(spec: Spec) -> tuple[str, ...]:
     """What has to be there before the first process starts."""
-    return (*API, *NODE, "image-pause") if spec.has_node else API
+    if not spec.has_node:
+        return API
+    return (*API, *NODE, "image-pause", *((MIRROR_PROXY,) if spec.has_mirrors else ()))
 
 
 def gather(spec: Spec, progress: Progress, *, from_dir: Path | None = None, build: bool = False) -> Parts:

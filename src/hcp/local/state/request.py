@@ -21,6 +21,9 @@ class UpRequest:
     volumes: int | None = None
     """How many bytes all volumes together may hold; not said: most of what is free when the cluster is made."""
 
+    nodes: int | None = None
+    """How many nodes there shall be; not said: as many as there are."""
+
     extras: tuple[str, ...] = ()
     """What to add to the profile."""
 

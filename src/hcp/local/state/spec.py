@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from hcp.errors import HcpError
-from hcp.local.network.addresses import Addresses
+from hcp.local.network.addresses import API_PORT, Addresses
 from hcp.local.state.layout import Layout
 
 FORMAT = 2
@@ -18,7 +18,8 @@ PROFILES = ("api", "cluster", "kubevirt")
 DEFAULT_PROFILE = "kubevirt"
 STORAGE = "storage"
 OLM = "olm"
-EXTRAS = (STORAGE, OLM)
+MIRRORS = "mirrors"
+EXTRAS = (STORAGE, OLM, MIRRORS)
 
 
 @dataclass(frozen=True)
@@ -28,7 +29,7 @@ class Spec:
     name: str
     profile: str
     number: int | None = None
-    api_port: int = 6443
+    api_port: int = API_PORT
     etcd_port: int = 2379
     etcd_peer_port: int = 2380
     created: float = field(default_factory=time.time)
@@ -36,7 +37,10 @@ class Spec:
     """Step of `up` → digest of what it last finished, so that a second run knows there is nothing to do."""
 
     extras: list[str] = field(default_factory=list)
-    """What was added to the profile: `storage`, `olm`."""
+    """What was added to the profile: `storage`, `olm`, `mirrors`."""
+
+    joined: list[int] = field(default_factory=list)
+    """Numbers of the nodes after the first."""
 
     @property
     def has_storage(self) -> bool:
@@ -45,6 +49,10 @@ class Spec:
     @property
     def has_olm(self) -> bool:
         return OLM in self.extras
+
+    @property
+    def has_mirrors(self) -> bool:
+        return MIRRORS in self.extras
 
     @property
     def has_node(self) -> bool:

@@ -12,6 +12,7 @@ from hcp.kube.resources import DAEMONSETS, DEPLOYMENTS, NODES
 from hcp.local.addons.waiting import is_node_ready, pod_trouble
 from hcp.local.host.checks import has_dummy_links, kvm
 from hcp.local.state.layout import Layout
+from hcp.local.state.nodes import all_nodes
 from hcp.local.state.spec import Spec
 from hcp.local.status.status import Line, Status
 from hcp.runtime.workloads import rolled_out
@@ -29,14 +30,17 @@ async def look_inside(layout: Layout, spec: Spec, status: Status) -> None:
 
 
 async def _look(client: Client, spec: Spec, status: Status) -> None:
-    node, deployments, daemons, memory = await asyncio.gather(
-        client.get_or_none(NODES, spec.node_name),
+    found, deployments, daemons, memory = await asyncio.gather(
+        client.list(NODES),
         client.list(DEPLOYMENTS),
         client.list(DAEMONSETS),
         _memory(client, spec),
     )
-    if node is None or not is_node_ready(node):
-        status.wrong.append(f"Node {spec.node_name} is not Ready; see hcp local logs kubelet --name {spec.name}.")
+    ready = {node["metadata"]["name"] for node in found if is_node_ready(node)}
+    for node in all_nodes(spec):
+        if node.name not in ready:
+            where = "" if node.is_first else f" --node {node.name}"
+            status.wrong.append(f"Node {node.name} is not Ready; see hcp local logs kubelet --name {spec.name}{where}.")
     for item in (*deployments, *daemons):
         meta = item["metadata"]
         if meta["namespace"] not in NAMESPACES:
@@ -78,12 +82,14 @@ def _version(workload: dict[str, Any]) -> str:
 
 
 async def _memory(client: Client, spec: Spec) -> dict[tuple[str, str], int]:
-    """Working set of every pod by (namespace, name), as the kubelet measures it."""
-    try:
-        found = await client.raw("GET", f"/api/v1/nodes/{spec.node_name}/proxy/stats/summary")
-    except HcpError:
-        return {}
-    return {
-        (pod["podRef"]["namespace"], pod["podRef"]["name"]): int(pod.get("memory", {}).get("workingSetBytes", 0))
-        for pod in found.get("pods", [])
-    }
+    """Working set of every pod by (namespace, name), as the kubelets measure it."""
+    found: dict[tuple[str, str], int] = {}
+    for node in all_nodes(spec):
+        try:
+            told = await client.raw("GET", f"/api/v1/nodes/{node.name}/proxy/stats/summary")
+        except HcpError:
+            continue
+        for pod in told.get("pods", []):
+            key = (pod["podRef"]["namespace"], pod["podRef"]["name"])
+            found[key] = int(pod.get("memory", {}).get("workingSetBytes", 0))
+    return found

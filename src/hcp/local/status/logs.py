@@ -9,12 +9,15 @@ from pathlib import Path
 
 from hcp.errors import HcpError
 from hcp.local.state.lookup import existing
+from hcp.local.state.nodes import find
 
 _POLL_SECONDS = 0.3
 
 
-def show(name: str, component: str, *, follow: bool, tail: int) -> None:
-    layout, _ = existing(name)
+def show(name: str, component: str, node: str = "", *, follow: bool, tail: int) -> None:
+    layout, spec = existing(name)
+    if node:
+        layout = find(spec, node).layout(layout)
     known = sorted(path.stem for path in layout.logs.glob("*.log"))
     if not component:
         print("\n".join(known))

@@ -8,6 +8,7 @@ from typing import Any
 
 from hcp.local.state.layout import Layout
 from hcp.local.state.lookup import existing
+from hcp.local.state.nodes import Node, joined
 from hcp.local.state.spec import Spec
 from hcp.local.status.memory import machine_pids, pss_bytes
 from hcp.local.supervisor import control
@@ -65,11 +66,35 @@ def look(name: str) -> Status:
         for line in status.lines
         if not line.well
     ]
+    for node in joined(spec):
+        _joined_node(node, node.layout(layout), status)
     if spec.has_node and _serves(facts):
         from hcp.local.status.cluster import look_inside
 
         asyncio.run(look_inside(layout, spec, status))
     return status
+
+
+def _joined_node(node: Node, layout: Layout, status: Status) -> None:
+    """The processes of a node after the first, under its name."""
+    found = control.running(layout)
+    facts = control.ask(layout, "facts") if found is not None else None
+    if found is None or facts is None:
+        status.lines.append(Line(node.name, health="stopped", well=False))
+        status.wrong.append(
+            f"Node {node.name} does not run; hcp local node start {node.name} --name {status.name} starts it."
+        )
+        return
+    pids = machine_pids(found.pid)
+    status.lines.append(Line(f"{node.name}/supervisor", pid=found.pid, memory=pss_bytes(found.pid), health="running"))
+    for item in facts["processes"]:
+        line = _line({**item, "name": f"{node.name}/{item['name']}"}, pids)
+        status.lines.append(line)
+        if not line.well:
+            status.wrong.append(
+                f"{item['name']} of {node.name} is {line.health}{': ' + line.why if line.why else ''}; "
+                f"see hcp local logs {item['name']} --name {status.name} --node {node.name}."
+            )
 
 
 def _not_running(layout: Layout, spec: Spec, status: Status) -> None:

@@ -18,7 +18,7 @@ _SLACK_NANOSECONDS = 10_000_000
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def _prepare() -> None:
+def prepare_child() -> None:
     """What a child sets for itself before it becomes the program, in force for all that it starts.
 
     Without a pid namespace, dying with the parent is what keeps a killed supervisor from leaving processes behind.
@@ -46,7 +46,7 @@ class Reaper:
             stdout=output,
             stderr=output,
             start_new_session=True,
-            preexec_fn=_prepare,  # noqa: PLW1509  the supervisor has one thread
+            preexec_fn=prepare_child,  # noqa: PLW1509  the supervisor has one thread
         )
         self._waiting[process.pid] = asyncio.get_running_loop().create_future()
         process.returncode = 0  # we collect it, not Popen

@@ -8,12 +8,15 @@ from hcp.api.paths import at, block
 from hcp.api.spec import service_networks
 from hcp.errors import HcpError
 from hcp.guest.own_network import pod_networks
+from hcp.ignition.machineconfig import NodeConfig, interpret
 from hcp.ignition.node import NodeInput, rendered
+from hcp.ignition.tuned import read_tuning
 from hcp.kube.resources import CONFIGMAPS
 from hcp.nodepool import ignored_fields
 from hcp.nodepool.config import ConfigInput, GeneratedConfig, generate
 from hcp.nodepool.inputs import api_proxy, component, hosted_inputs
 from hcp.nodepool.joined import joining_labels
+from hcp.nodepool.proxy import node_proxy
 from hcp.nodepool.scope import HostedInputs, Learned, Object, Scope
 from hcp.runtime.conditions import Verdict
 from hcp.runtime.phases import Waiting
@@ -24,9 +27,13 @@ async def run(scope: Scope) -> Learned:
     proxy = api_proxy(scope, release)
     inputs = await hosted_inputs(scope)
     spec = scope.cluster_spec
-    said: dict[str, Verdict | None] = {
-        c.VALID_TUNING_CONFIG: ignored_fields.tuning(await _named(scope, "tuningConfig"))
-    }
+    said: dict[str, Verdict | None] = {}
+    try:
+        tuning = read_tuning(await _texts(scope, "tuningConfig", "tuning"))
+    except HcpError as error:
+        said[c.VALID_TUNING_CONFIG] = (False, c.VALIDATION_FAILED, str(error))
+        raise Waiting(str(error), facts=Learned(said=said)) from error
+    said[c.VALID_TUNING_CONFIG] = ignored_fields.followed(tuning.without_effect)
     try:
         config = generate(
             ConfigInput(
@@ -34,20 +41,22 @@ async def run(scope: Scope) -> Learned:
                 fips=bool(spec.get("fips")),
                 ssh_key=inputs.ssh_key,
                 image_content_sources=spec.get("imageContentSources") or [],
-                user_configs=await _user_configs(scope),
+                user_configs=await _texts(scope, "config", "config"),
                 version=release.version,
                 pull_secret_name=at(spec, "pullSecret.name", ""),
                 trust_bundle_name=at(spec, "additionalTrustBundle.name", ""),
                 configuration=block(spec, "configuration"),
                 pod_networks=pod_networks(spec),
                 service_networks=service_networks(spec),
+                tuning=tuning,
             )
         )
-        payload = _payload(scope, config, inputs)
+        asked = interpret(config.raw)
+        payload = _payload(scope, config, asked, inputs)
     except HcpError as error:
         said[c.VALID_MACHINE_CONFIG] = (False, c.VALIDATION_FAILED, str(error))
         raise Waiting(str(error), facts=Learned(said=said)) from error
-    said[c.VALID_MACHINE_CONFIG] = (True, c.AS_EXPECTED, "")
+    said[c.VALID_MACHINE_CONFIG] = ignored_fields.followed(asked.without_effect)
     current = scope.pool_annotations.get(MARK_CURRENT_CONFIG)
     said[c.UPDATING_CONFIG] = updating("config", current, config.without_version)
     said[c.UPDATING_VERSION] = updating("version", scope.version, release.version)
@@ -74,19 +83,19 @@ async def _named(scope: Scope, field: str) -> dict[str, Object | None]:
     return {name: informer.get(name, scope.namespace) for name in names}
 
 
-async def _user_configs(scope: Scope) -> dict[str, str]:
+async def _texts(scope: Scope, field: str, key: str) -> dict[str, str]:
     found: dict[str, str] = {}
-    for name, item in (await _named(scope, "config")).items():
+    for name, item in (await _named(scope, field)).items():
         if item is None:
-            raise HcpError(f"ConfigMap {name!r} named in spec.config does not exist")
-        text = at(item, "data.config")
+            raise HcpError(f"ConfigMap {name!r} named in spec.{field} does not exist")
+        text = at(item, f"data.{key}")
         if not text:
-            raise HcpError(f"ConfigMap {name!r} has no key 'config'")
+            raise HcpError(f"ConfigMap {name!r} has no key {key!r}")
         found[name] = text
     return found
 
 
-def _payload(scope: Scope, config: GeneratedConfig, inputs: HostedInputs) -> bytes:
+def _payload(scope: Scope, config: GeneratedConfig, asked: NodeConfig, inputs: HostedInputs) -> bytes:
     return rendered(
         NodeInput(
             raw_config=config.raw,
@@ -99,5 +108,7 @@ def _payload(scope: Scope, config: GeneratedConfig, inputs: HostedInputs) -> byt
             registry_authorities=inputs.registry_authorities,
             release_images=sorted(scope.known_release().components.values()),
             labels=joining_labels(scope.name, scope.known_release().version) if scope.unmanaged else {},
-        )
+            proxy=node_proxy(scope, inputs.proxy_authority),
+        ),
+        asked,
     )

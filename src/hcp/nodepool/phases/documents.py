@@ -9,10 +9,11 @@ from hcp.api.names import LABEL_DOCUMENT_OF, MARK_IGNITION_REACHED
 from hcp.api.paths import annotations_of, at, block, labels_of
 from hcp.ignition import store
 from hcp.ignition.hashes import hash_simple
-from hcp.ignition.pointer import Proxy, pointer
+from hcp.ignition.pointer import pointer
 from hcp.ignition.tokens import Tokens, fresh, rotated, until_rotation
 from hcp.kube.resources import SECRETS
 from hcp.nodepool.config import GeneratedConfig, global_config
+from hcp.nodepool.proxy import cluster_proxy
 from hcp.nodepool.scope import HostedInputs, Learned, Object, Scope
 from hcp.nodepool.secrets import TokenContent, read_tokens, token_name, token_secret, user_data_secret
 from hcp.runtime import apply_if_changed
@@ -71,13 +72,5 @@ def _content(scope: Scope, config: GeneratedConfig, inputs: HostedInputs) -> Tok
 async def _user_data(scope: Scope, config: GeneratedConfig, tokens: Tokens) -> Object:
     authority = base64.b64decode(block(await scope.tools.watches.authority(), "data").get("ca.crt", ""))
     endpoint = str(at(scope.cluster, "status.ignitionEndpoint"))
-    text = pointer(endpoint, authority, tokens.current, scope.key, config.target, _proxy(scope))
+    text = pointer(endpoint, authority, tokens.current, scope.key, config.target, cluster_proxy(scope))
     return user_data_secret(scope.hosted, scope.pool, config.target, scope.infra_id, text)
-
-
-def _proxy(scope: Scope) -> Proxy | None:
-    found = block(scope.cluster, "spec.configuration.proxy")
-    if not found:
-        return None
-    direct = tuple(part.strip() for part in str(found.get("noProxy") or "").split(",") if part.strip())
-    return Proxy(found.get("httpProxy", ""), found.get("httpsProxy", ""), direct)

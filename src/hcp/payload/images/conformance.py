@@ -22,6 +22,7 @@ _BUSYBOX_TOO = (
 )
 # Specs of storage look at nodes from inside a pod; the base has a better ip.
 _AGNHOST_TOO = ("nsenter", *(name for name in _BUSYBOX_TOO if name != "ip"))
+_NGINX = "1.15-4"
 # One user and one group of the image's own: a spec asks whether a pod's groups know them.
 _PASSWD = "root:x:0:0:root:/:/bin/sh\nuser-defined-in-image:x:1000:1000::/:/bin/sh\n"
 _GROUP = "root:x:0:\nuser-defined-in-image:x:1000:\ngroup-defined-in-image:x:50000:user-defined-in-image\n"
@@ -60,6 +61,16 @@ def conformance_images() -> list[Image]:
             command=("sh",),
             user="0",
             links={f"/bin/{name}": "busybox" for name in sorted({*bases.BUSYBOX, *_BUSYBOX_TOO})},
+        ),
+        # Specs of storage want a shell of it, to run a script that lies on a volume; there is no web server in it.
+        Image(
+            "nginx",
+            _NGINX,
+            binaries("busybox", "busybox", folder="/bin/"),
+            command=("sh",),
+            user="0",
+            links={f"/bin/{name}": "busybox" for name in sorted({*bases.BUSYBOX, *_BUSYBOX_TOO})},
+            summary="a shell under the name of another test image of the Kubernetes e2e suite",
         ),
         Image("glibc-dns-testing", tag["glibc-dns-testing"], (), command=("/bin/sh",), base=base, user="0"),
         Image("pause", tag["pause"], binaries("pause", "pause", folder="/"), entrypoint=("/pause",), minor="e2e"),

@@ -3,7 +3,8 @@
     rootfs-python    Debian with Python and HAProxy         months
     rootfs-hcp       + the wheels hcp needs                 weeks
     image-router     + hcp itself                           every change of the source, made in a second
-    image-hcp        + Cluster API's CRDs and images.json   when those change
+    image-hcp        + Cluster API's CRDs, images.json      when those change
+                       and etcdutl
 
 `image-router` is all the router and the ignition server need, so an embedded cluster can have Routes before Cluster API
 is built. `image-hcp` also holds `/opt/hcp/upstream/<component>/crds/*.yaml` and `/opt/hcp/images.json`: name →
@@ -70,7 +71,7 @@ def components() -> Iterator[Component]:
         name="image-hcp",
         version=__version__,
         build=_build_operator,
-        deps=("image-router", *UPSTREAM, *(f"image-{name}" for name in SUPPORT_IMAGES)),
+        deps=("image-router", "etcd", *UPSTREAM, *(f"image-{name}" for name in SUPPORT_IMAGES)),
         outputs=("image/index.json",),
         summary="image hcp/hcp: the operator",
         how="written as an image",
@@ -121,6 +122,8 @@ def _build_operator(ctx: BuildContext) -> None:
     for component in UPSTREAM:
         for path in sorted((ctx.dep(component) / "manifests" / "crds").glob("*.yaml")):
             layer.file(f"opt/hcp/upstream/{component}/crds/{path.name}", path)
+    # Fills the volume of an etcd that starts from a snapshot.
+    layer.file("usr/bin/etcdutl", ctx.dep("etcd") / "bin" / "etcdutl", mode=0o755)
     references = {
         name: reference(f"hcp/{name}", image_digest(ctx.dep(f"image-{name}"))) for name in sorted(SUPPORT_IMAGES)
     }

@@ -54,13 +54,20 @@ def test_settings_come_back_as_they_were_written() -> None:
 
 
 def test_a_file_system_for_several_nodes_and_unknown_ones_are_refused() -> None:
-    for wish in (access.Wish(shared=True), access.Wish(file_system="ntfs")):
+    for need in (access.Access(shared=True), access.Access(file_system="ntfs")):
         with pytest.raises(InvalidArgument):
-            access.check([wish], InfraClass("a"))
+            access.check([need], InfraClass("a"))
     with pytest.raises(InvalidArgument):
-        access.check([access.Wish(shared=True, block=True)], InfraClass("a", shared_block=False))
+        access.check([access.Access(shared=True, block=True)], InfraClass("a", shared_block=False))
     # Where nobody may look into the infra cluster, it is tried.
-    assert access.check([access.Wish(shared=True, block=True)], InfraClass("a")).shared
+    assert access.check([access.Access(shared=True, block=True)], InfraClass("a")).shared
+
+
+def test_a_volume_too_small_for_its_file_system_is_refused_when_it_is_made() -> None:
+    access.enough(access.Access(file_system="xfs"), 300 * MI)
+    access.enough(access.Access(file_system="ext4"), MI)
+    with pytest.raises(OutOfRange, match="at least 300 MiB, and 299 MiB are asked for"):
+        access.enough(access.Access(file_system="xfs"), 299 * MI)
 
 
 def test_only_what_carries_both_marks_is_ours() -> None:

@@ -6,13 +6,24 @@ import asyncio
 from typing import Any
 
 from hcp.api import names
+from hcp.api.paths import at
 from hcp.cli.create.options import ClusterOptions
 from hcp.cli.engine.command import Call
 from hcp.cli.engine.terminal import warn
 from hcp.errors import HcpError
 from hcp.kube import Client, Resource, untrusted_kubeconfig
 from hcp.kube.errors import Forbidden, NotFound
-from hcp.kube.resources import CONFIGMAPS, HOSTEDCLUSTERS, NAMESPACES, NODEPOOLS, NODES, SECRETS, STORAGECLASSES
+from hcp.kube.resources import (
+    CONFIGMAPS,
+    HOSTEDCLUSTERS,
+    NAMESPACES,
+    NODEPOOLS,
+    NODES,
+    ROUTES,
+    SECRETS,
+    SERVICES,
+    STORAGECLASSES,
+)
 
 Object = dict[str, Any]
 MANAGED_CLUSTERS = Resource("cluster.open-cluster-management.io", "v1", "managedclusters", "ManagedCluster", False)
@@ -33,6 +44,8 @@ async def check(client: Client, call: Call, options: ClusterOptions) -> Object |
     if options.platform == names.PLATFORM_KUBEVIRT:
         await architecture(client, options)
         await infra(client, options)
+    if options.api_server_by_route:
+        await router(client)
     if options.publishing == "NodePort" and not options.api_server_address:
         options.api_server_address = await node_address(client)
     return existing
@@ -208,6 +221,24 @@ async def storage_classes(client: Client, options: ClusterOptions) -> None:
 def _class_exists(flag: str, name: str, known: set[str]) -> None:
     if name not in known:
         warn(f"--{flag} {name}: there is no such StorageClass yet (there are: {', '.join(sorted(known)) or 'none'})")
+
+
+async def router(client: Client) -> None:
+    """An API on a Route: pods of the guest find it only through a router that can be told which one they mean."""
+    from hcp.router.manifests import NAME, NAMED
+
+    if not await client.has(ROUTES):
+        warn("the management cluster serves no Routes: hcp install --router adds a router")
+        return
+    try:
+        found = await client.get_or_none(SERVICES, NAME, names.ROUTER_NAMESPACE)
+    except Forbidden:
+        return
+    if not any(port.get("name") == NAMED for port in at(found, "spec.ports") or ()):
+        warn(
+            "the management cluster's router is not hcp's: pods of the hosted cluster will not reach "
+            "kubernetes.default by a Route; --publish load-balancer works everywhere"
+        )
 
 
 async def node_address(client: Client) -> str:

@@ -181,8 +181,9 @@ def _own_machines(call: Call, options: ClusterOptions) -> None:
 
 
 def _publishing(call: Call, options: ClusterOptions) -> None:
-    options.api_server_by_route = bool(call.text("external-dns-domain"))
-    if options.api_server_by_route:
+    named = bool(call.text("external-dns-domain"))
+    options.api_server_by_route = named or call.text("publish") == "route"
+    if named:
         warn("--external-dns-domain publishes the API server with a Route; no host names are set from it on KubeVirt")
     options.publishing = call.text("service-publishing-strategy")
     options.api_server_address = call.text("api-server-address")

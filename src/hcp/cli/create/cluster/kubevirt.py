@@ -13,7 +13,9 @@ NETWORK = "Network"
 CONTROL_PLANE = "Control plane"
 INFRA = "Infra cluster"
 POLICIES = ("HighlyAvailable", "SingleReplica")
-CAPABILITIES = ("ImageRegistry", "openshift-samples", "Insights", "baremetal", "Console", "NodeTuning", "Ingress")
+CAPABILITIES = (
+    *("ImageRegistry", "openshift-samples", "Insights", "baremetal", "Console", "NodeTuning", "Ingress", "Monitoring"),
+)
 
 FLAGS = (
     Flag("name", "string", "", "name of the hosted cluster; required", group=INPUT),
@@ -82,7 +84,7 @@ FLAGS = (
         "disable-cluster-capabilities",
         "stringSlice",
         (),
-        "leave these out; Ingress only together with Console",
+        "leave these out; Ingress only together with Console; Monitoring is Prometheus",
         choices=CAPABILITIES,
         group=CONTROL_PLANE,
     ),
@@ -115,6 +117,15 @@ FLAGS = (
     ),
     Flag("machine-cidr", "stringArray", (), "addresses of nodes", metavar="cidr", group=NETWORK),
     Flag("default-dual", "bool", False, "dual stack", unused="give both families with --cluster-cidr", group=NETWORK),
+    Flag(
+        "publish",
+        "string",
+        "load-balancer",
+        "how the API server is reached: by an address of its own, or by a Route, so that all clusters share the "
+        "router's; the other services are on Routes in any case",
+        choices=("load-balancer", "route"),
+        group=NETWORK,
+    ),
     Flag("external-dns-domain", "string", "", "publish the API server with a Route", group=NETWORK),
     Flag("disable-multi-network", "bool", False, "no Multus; only with --network-type Other", group=NETWORK),
     Flag("ovn-kubernetes-mtu", "int32", 0, "MTU from 576 to 9216; only with OVNKubernetes", group=NETWORK),
@@ -180,6 +191,10 @@ COMMAND = Command(
             "  --memory 6Gi --cores 2 --wait --timeout 20m",
         ),
         (
+            "Many clusters behind one address, that of hcp's router",
+            "{prog} create cluster kubevirt --name demo --pull-secret ps.json --publish route",
+        ),
+        (
             "Only print what would be made, Secrets included",
             "{prog} create cluster kubevirt --name demo --pull-secret ps.json --render --render-sensitive",
         ),
@@ -197,6 +212,12 @@ COMMAND = Command(
         ),
     ),
     flags=FLAGS,
-    exclusive=(("service-cidr", "default-dual"), ("cluster-cidr", "default-dual"), ("ssh-key", "generate-ssh")),
+    exclusive=(
+        ("service-cidr", "default-dual"),
+        ("cluster-cidr", "default-dual"),
+        ("publish", "external-dns-domain"),
+        ("publish", "service-publishing-strategy"),
+        ("ssh-key", "generate-ssh"),
+    ),
     handler="hcp.cli.create.cluster.run:run",
 )

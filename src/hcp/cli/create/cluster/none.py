@@ -8,7 +8,7 @@ from hcp.cli.engine.command import Command, Flag
 
 # Described by other words below, or about virtual machines.
 _NOT_HERE = {
-    *("base-domain", "external-dns-domain", "service-publishing-strategy", "api-server-address", "arch"),
+    *("base-domain", "publish", "external-dns-domain", "service-publishing-strategy", "api-server-address", "arch"),
     *("node-upgrade-type", "auto-repair", "node-pool-replicas", "node-drain-timeout", "node-volume-detach-timeout"),
     *(flag.name for flag in KUBEVIRT_FLAGS),
 }

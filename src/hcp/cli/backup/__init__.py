@@ -1,0 +1,1 @@
+"""`backup`: backups of hosted clusters."""

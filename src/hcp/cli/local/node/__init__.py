@@ -1,0 +1,1 @@
+"""`local node`: the nodes of an embedded cluster."""

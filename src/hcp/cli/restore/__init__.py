@@ -1,0 +1,1 @@
+"""`restore`: a hosted cluster from a backup."""

@@ -1,0 +1,1 @@
+"""What measures inside a guest: metrics-server for people and autoscalers, Prometheus and those it asks."""

@@ -1,0 +1,8 @@
+//go:build tools
+
+// Package tools names the commands that this recipe builds.
+package tools
+
+import (
+	_ "github.com/openshift/oc/cmd/oc"
+)

@@ -1,0 +1,9 @@
+//go:build tools
+
+// Package tools names the commands that this recipe builds.
+package tools
+
+import (
+	_ "github.com/prometheus/prometheus/cmd/prometheus"
+	_ "github.com/prometheus/prometheus/cmd/promtool"
+)

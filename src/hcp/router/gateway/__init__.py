@@ -1,0 +1,1 @@
+"""The Gateway API, as far as a HAProxy whose configuration never changes serves it well."""

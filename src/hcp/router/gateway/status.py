@@ -1,0 +1,70 @@
+"""What Gateways and their routes are told: pure, and the same again when nothing changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from hcp.api.paths import at
+from hcp.router.gateway.grants import GROUP
+from hcp.router.gateway.listeners import CONTROLLER, Listener
+from hcp.router.gateway.translate import Attached
+from hcp.runtime.conditions import Verdict, with_verdicts
+
+Object = Mapping[str, Any]
+
+
+def _generation(live: Object) -> int:
+    return int(live["metadata"].get("generation") or 1)
+
+
+def of_class(live: Object, now: str) -> dict[str, Any]:
+    told: dict[str, Verdict | None] = {"Accepted": (True, "Accepted", "")}
+    return {"conditions": with_verdicts(at(live, "status.conditions"), told, _generation(live), now)}
+
+
+def of_gateway(live: Object, listeners: list[Listener], attached: Mapping[str, int], where: str, now: str) -> Any:
+    """`attached`: how many routes each listener has, by its name; `where`: the name that leads to the router."""
+    generation, works = _generation(live), [one for one in listeners if one.works]
+    known = {one.get("name"): one for one in at(live, "status.listeners") or ()}
+    every = len(works) == len(listeners)
+    accepted: Verdict = (
+        (True, "Accepted", "") if every else (bool(works), "ListenersNotValid", "Some listeners are not")
+    )
+    programmed: Verdict = (True, "Programmed", "") if works else (False, "Invalid", "No listener works")
+    told: dict[str, Verdict | None] = {"Accepted": accepted, "Programmed": programmed}
+    said = []
+    for one in listeners:
+        verdicts: dict[str, Verdict | None] = {
+            "Accepted": one.accepted,
+            "Programmed": (True, "Programmed", "") if one.works else (False, "Invalid", "See the other conditions"),
+            "ResolvedRefs": one.resolved,
+        }
+        before = (known.get(one.name) or {}).get("conditions")
+        said.append(
+            {
+                "name": one.name,
+                "attachedRoutes": attached.get(one.name, 0),
+                "supportedKinds": [{"group": GROUP, "kind": kind} for kind in one.kinds],
+                "conditions": with_verdicts(before, verdicts, generation, now),
+            }
+        )
+    return {
+        "addresses": [{"type": "Hostname", "value": where}] if where else [],
+        "conditions": with_verdicts(at(live, "status.conditions"), told, generation, now),
+        "listeners": said,
+    }
+
+
+def of_route(live: Object, attached: list[Attached], refused: str, now: str) -> list[dict[str, Any]]:
+    """The wanted `status.parents`: ours after those of others. `refused`: why none of it is served."""
+    parents = at(live, "status.parents") or []
+    mine = [one for one in parents if one.get("controllerName") == CONTROLLER]
+    said = []
+    for one in attached:
+        before: Object = next((entry for entry in mine if entry.get("parentRef") == one.ref), {})
+        accepted = (False, "HostAlreadyClaimed", refused) if refused and one.accepted[0] is True else one.accepted
+        told: dict[str, Verdict | None] = {"Accepted": accepted, "ResolvedRefs": one.resolved}
+        conditions = with_verdicts(before.get("conditions"), told, _generation(live), now)
+        said.append({"parentRef": one.ref, "controllerName": CONTROLLER, "conditions": conditions})
+    return [one for one in parents if one.get("controllerName") != CONTROLLER] + said

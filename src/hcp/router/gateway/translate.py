@@ -1,0 +1,213 @@
+"""HTTPRoutes and TLSRoutes as Routes: hosts are given, pods found and words checked as for all others. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hcp.api.paths import at
+from hcp.router import options
+from hcp.router.gateway import grants
+from hcp.router.gateway.grants import GROUP, Reference
+from hcp.router.gateway.listeners import KINDS, Listener, shared
+from hcp.runtime.conditions import Verdict
+
+Object = Mapping[str, Any]
+# Names of Routes made here hold what no name of an object can, and another word than those of Ingresses.
+MARK = "~gateway~"
+KIND = "Gateway"
+ACCEPTED: Verdict = (True, "Accepted", "")
+RESOLVED: Verdict = (True, "ResolvedRefs", "")
+_DURATION = re.compile(r"(\d{1,5}(?:h|m|s|ms)){1,4}", re.ASCII)
+_PART = re.compile(r"(\d+)(ms|h|m|s)", re.ASCII)
+_MILLISECONDS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
+
+
+class Unsupported(ValueError):
+    """Something that this router cannot do, in a sentence."""
+
+
+@dataclass(slots=True)
+class Attached:
+    """What became of one parentRef."""
+
+    ref: Object
+    accepted: Verdict
+    resolved: Verdict
+    listeners: list[Listener] = field(default_factory=list)
+    routes: list[dict[str, Any]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What a route is looked at beside."""
+
+    # By namespace/name, of Gateways of our class only.
+    gateways: Mapping[str, list[Listener]]
+    namespace: Callable[[str], Object | None]
+    service: Callable[[str, str], Object | None]
+    grants: Sequence[Object]
+
+
+def attach(route: Object, kind: str, world: World) -> list[Attached]:
+    """One entry for each parentRef that names a Gateway of ours."""
+    namespace = str(route["metadata"].get("namespace") or "")
+    found = []
+    for ref in at(route, "spec.parentRefs") or ():
+        key = f"{ref.get('namespace') or namespace}/{ref.get('name')}"
+        ours = (ref.get("group") or GROUP, ref.get("kind") or "Gateway") == (GROUP, "Gateway")
+        if ours and key in world.gateways:
+            found.append(_attach(route, kind, namespace, ref, world.gateways[key], world))
+    return found
+
+
+def _attach(route: Object, kind: str, namespace: str, ref: Object, all_: list[Listener], world: World) -> Attached:
+    resolved = _resolved(route, kind, namespace, world)
+    named = [
+        one
+        for one in all_
+        if ref.get("sectionName") in (None, one.name) and ref.get("port") in (None, one.port) and one.works
+    ]
+    if not named:
+        return Attached(ref, (False, "NoMatchingParent", "The Gateway has no such listener that works"), resolved)
+    allowing = [one for one in named if kind in one.kinds and one.admits(namespace, world.namespace(namespace))]
+    if not allowing:
+        return Attached(ref, (False, "NotAllowedByListeners", f"No listener lets {kind}s of {namespace} in"), resolved)
+    hosts = [str(host).lower() for host in at(route, "spec.hostnames") or ()] or [""]
+    pairs = [(one, name) for one in allowing for host in hosts if (name := shared(one.hostname, host)) is not None]
+    if not pairs:
+        return Attached(ref, (False, "NoMatchingListenerHostname", "No listener has a name in common"), resolved)
+    try:
+        routes = [made for one, name in pairs for made in _routes(route, kind, one, name, world)]
+    except Unsupported as error:
+        return Attached(ref, (False, "UnsupportedValue", str(error)), resolved)
+    listeners = list({one.name: one for one, _ in pairs}.values())
+    return Attached(ref, ACCEPTED, resolved, listeners, _numbered(route, ref, routes))
+
+
+def _numbered(route: Object, ref: Object, specs: list[tuple[dict[str, Any], dict[str, str]]]) -> list[dict[str, Any]]:
+    meta, made = route["metadata"], []
+    where = hashlib.sha256(json.dumps(ref, sort_keys=True).encode()).hexdigest()[:8]
+    for number, (spec, asked) in enumerate(specs):
+        mark = hashlib.sha256(json.dumps([spec, asked], sort_keys=True).encode()).hexdigest()[:16]
+        name = f"{meta['name']}{MARK}{where}~{number}"
+        kept = {key: meta[key] for key in ("namespace", "creationTimestamp") if key in meta}
+        identity = {"name": name, "uid": f"{meta.get('uid')}~{where}~{number}~{mark}", "generation": 1}
+        made.append({"metadata": {**kept, **identity, "annotations": asked}, "spec": spec})
+    return made
+
+
+def owner_of(key: str) -> str:
+    """The key of the HTTPRoute or TLSRoute that a Route was made of; empty for others."""
+    return key.partition(MARK)[0] if MARK in key else ""
+
+
+def _routes(
+    route: Object, kind: str, listener: Listener, host: str, world: World
+) -> Iterable[tuple[dict[str, Any], dict[str, str]]]:
+    base, namespace = _place(host), str(route["metadata"].get("namespace") or "")
+    for rule in at(route, "spec.rules") or ():
+        targets = _targets([one for one in rule.get("backendRefs") or () if _may(one, kind, namespace, world)])
+        if kind == KINDS["TLS"]:
+            yield {**base, **targets, "tls": {"termination": "passthrough"}}, {}
+            continue
+        redirect, asked = _filters(rule)
+        if patience := _patience(rule):
+            asked[f"{options.PREFIX}timeout"] = f"{patience}ms"
+        matches: Iterable[Object] = rule.get("matches") or ({},)
+        for match in matches:
+            spec = {**base, **_path(match), **targets, "scheme": listener.protocol.lower()}
+            if redirect:
+                spec["redirect"] = redirect
+            if listener.protocol == "HTTPS":
+                spec["tls"] = {"termination": "edge", **_certificate(listener, host)}
+            yield spec, asked
+
+
+def _certificate(listener: Listener, host: str) -> dict[str, str]:
+    """That of the listener, for this host; who answers for any name shows the default one."""
+    if not host or listener.certificate is None:
+        return {}
+    return {"certificate": listener.certificate[0], "key": listener.certificate[1]}
+
+
+def _place(host: str) -> dict[str, Any]:
+    if not host:
+        return {"anyHost": KIND}
+    wild = host.startswith("*.")
+    return {"host": f"any.{host[2:]}" if wild else host, "wildcardPolicy": "Subdomain" if wild else "None"}
+
+
+def _path(match: Object) -> dict[str, Any]:
+    for name in ("headers", "queryParams", "method"):
+        if match.get(name):
+            raise Unsupported(f"matches.{name} is not served: requests are told apart by host and path")
+    path = match.get("path") or {}
+    how, value = path.get("type") or "PathPrefix", str(path.get("value") or "/")
+    if how not in ("Exact", "PathPrefix"):
+        raise Unsupported("matches.path.type is Exact or PathPrefix here")
+    return {"path": value, "exactPath": how == "Exact"}
+
+
+def _may(ref: Object, kind: str, namespace: str, world: World) -> bool:
+    """Nothing is led to a Service of a namespace that does not permit it."""
+    if (ref.get("group") or "", ref.get("kind") or "Service") != ("", "Service"):
+        return False
+    where, name = str(ref.get("namespace") or namespace), str(ref.get("name"))
+    return grants.permitted(Reference(kind, namespace, "", "Service", where, name), world.grants)
+
+
+def _targets(refs: list[Object]) -> dict[str, Any]:
+    targets = []
+    for ref in refs:
+        if ref.get("filters"):
+            raise Unsupported("filters of a backendRef are not served: write them for the rule")
+        weight = 1 if ref.get("weight") is None else int(ref["weight"])
+        target = {"kind": "Service", "name": ref.get("name"), "weight": weight, "servicePort": ref.get("port")}
+        targets.append({**target, **({"namespace": ref["namespace"]} if ref.get("namespace") else {})})
+    return {"to": targets[0] if targets else {}, "alternateBackends": targets[1:]}
+
+
+def _filters(rule: Object) -> tuple[int, dict[str, str]]:
+    """The code of a redirect to HTTPS, if it is one, and annotations that ask for the rest."""
+    redirect, asked = 0, {}
+    for one in rule.get("filters") or ():
+        kind = one.get("type")
+        given = one.get("requestRedirect") or one.get("urlRewrite") or {}
+        if kind == "RequestRedirect" and given.get("scheme") == "https" and not set(given) - {"scheme", "statusCode"}:
+            redirect = int(given.get("statusCode") or 302)
+            if redirect not in (301, 302):
+                raise Unsupported("a redirect has the code 301 or 302 here")
+        elif kind == "URLRewrite" and set(given) == {"path"} and at(given, "path.type") == "ReplacePrefixMatch":
+            asked[f"{options.PREFIX}rewrite-target"] = str(at(given, "path.replacePrefixMatch") or "/")
+        else:
+            raise Unsupported(f"the filter {kind} is not served in this form")
+    return redirect, asked
+
+
+def _patience(rule: Object) -> int:
+    text = str(at(rule, "timeouts.backendRequest") or at(rule, "timeouts.request") or "")
+    if not text:
+        return 0
+    if _DURATION.fullmatch(text) is None:
+        raise Unsupported("timeouts are written like 10s or 1m30s")
+    found = sum(int(number) * _MILLISECONDS[unit] for number, unit in _PART.findall(text))
+    # None at all is what nobody waits for: as long as there can be.
+    return min(found, options.MAX_MILLISECONDS) or options.MAX_MILLISECONDS
+
+
+def _resolved(route: Object, kind: str, namespace: str, world: World) -> Verdict:
+    for rule in at(route, "spec.rules") or ():
+        for ref in rule.get("backendRefs") or ():
+            where, name = str(ref.get("namespace") or namespace), str(ref.get("name"))
+            if (ref.get("group") or "", ref.get("kind") or "Service") != ("", "Service"):
+                return False, "InvalidKind", "Only Services can be backends"
+            if not _may(ref, kind, namespace, world):
+                return False, "RefNotPermitted", f"No ReferenceGrant in {where} permits it"
+            if world.service(where, name) is None:
+                return False, "BackendNotFound", f"There is no Service {where}/{name}"
+    return RESOLVED

@@ -1,0 +1,154 @@
+"""A highly available control plane on three nodes: nodes, members and wires are taken away while clients go on.
+
+What clients see is printed; the bounds are those that were promised, far from what is seen.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from tests.support.e2e.connections import Asking, steadily
+from tests.support.e2e.control_planes import NS, available, condition, create
+from tests.support.e2e.ledger import Ledger, writing
+from tests.support.e2e.local_tools import Cluster, hcp
+from tests.support.eventually import eventually, eventually_sync
+
+from hcp import payload
+from hcp.kube import ClusterConfig, load_config
+from hcp.local.state import spec as specs
+from hcp.local.state.layout import Layout
+from hcp.local.state.nodes import all_nodes
+
+NAME = "e2e-ha"
+CLUSTER = "spread"
+HOSTED = f"{NS}-{CLUSTER}"
+BEFORE, AFTER = 60.0, 120.0
+
+pytestmark = pytest.mark.timeout(1800)
+
+
+@pytest.fixture(scope="module")
+def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    hcp("local", "up", "--name", NAME, "--profile", "cluster", "--nodes", "3")
+    try:
+        hcp("local", "push", "--name", NAME, "image-hcp", "release-1.36")
+        folder = tmp_path_factory.mktemp("ha")
+        found = Cluster(NAME, folder)
+        hcp("install", "--kubeconfig", str(found.kubeconfig), "--wait-until-available")
+        found.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}})
+        create(
+            *(found, folder, CLUSTER, "--control-plane-availability-policy", "HighlyAvailable"),
+            publish={"type": "Route"},
+        )
+        available(found, CLUSTER)
+        whole(found)
+        yield found
+    finally:
+        hcp("local", "down", "--name", NAME, "--purge")
+
+
+def whole(management: Cluster) -> None:
+    """All replicas are there."""
+    eventually_sync(lambda: condition(management, CLUSTER, "Degraded").get("status") == "False", "all replicas", 600)
+
+
+def address() -> str:
+    spec = specs.load(Layout.of(NAME))
+    assert spec is not None
+    return spec.addresses.router
+
+
+def kubeconfig(management: Cluster) -> Path:
+    path = management.kubeconfig.with_name("spread.kubeconfig")
+    path.write_text(hcp("create", "kubeconfig", "--name", CLUSTER, "--kubeconfig", str(management.kubeconfig)).stdout)
+    return path
+
+
+def guest(management: Cluster) -> ClusterConfig:
+    """Through the router, by name, without a resolver."""
+    config = load_config(kubeconfig(management))
+    host = config.server.removeprefix("https://").rpartition(":")[0]
+    return config.with_server(f"https://{address()}:443", host)
+
+
+def where(management: Cluster, app: str) -> dict[str, str]:
+    pods = management.get("pods", "-n", HOSTED, "-l", f"app={app}")["items"]
+    return {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in pods}
+
+
+async def further(ledger: Ledger, rounds: int) -> None:
+    async def written() -> bool:
+        return ledger.counted >= rounds
+
+    await eventually(written, "writes go on")
+
+
+@contextmanager
+def partitioned(one: int, other: int) -> Iterator[None]:
+    """No packet between two nodes; the machine leads all of them."""
+    tools, spec = payload.find("node-tools"), specs.load(Layout.of(NAME))
+    assert tools is not None
+    assert spec is not None
+    links = {node.index: node.link for node in all_nodes(spec)}
+    a, b = links[one], links[other]
+    table = "table ip hcp_e2e_partition"
+    rules = f"""{table} {{ chain f {{ type filter hook forward priority -10; policy accept;
+      iifname "{a}" oifname "{b}" drop
+      iifname "{b}" oifname "{a}" drop
+    }} }}"""
+    nft = str(tools / "bin" / "nft")
+    subprocess.run([nft, "-f", "-"], input=rules, text=True, check=True)
+    try:
+        yield
+    finally:
+        subprocess.run([nft, "delete", *table.split()], check=True)
+
+
+def test_replicas_are_spread_over_the_nodes(management: Cluster) -> None:
+    for app in ("etcd", "kube-apiserver"):
+        placed = where(management, app)
+        assert len(placed) == len(set(placed.values())) == 3, placed
+
+
+async def test_a_lost_node_is_hardly_noticed_and_nothing_that_was_acknowledged_is_lost(management: Cluster) -> None:
+    """20 new connections a second, a second for each, none tried again."""
+    asking = Asking(kubeconfig(management), address())
+    async with writing(guest(management), "lost") as ledger, steadily(asking) as answers:
+        await asyncio.sleep(BEFORE)
+        since = time.monotonic()
+        await asyncio.to_thread(hcp, "local", "node", "stop", "3", "--now", "--name", NAME)
+        await asyncio.sleep(AFTER - (time.monotonic() - since))
+    print(f"\nnode lost: {answers.table(since)}; {ledger.tried} rounds of writes, {ledger.failures} without an answer")
+    assert answers.share >= 0.99
+    assert answers.last_failure(since) <= 15
+    assert len(ledger.made) > 100
+    hcp("local", "node", "start", "3", "--name", NAME)
+    whole(management)
+
+
+async def test_members_of_etcd_are_killed_one_after_the_other(management: Cluster) -> None:
+    async with writing(guest(management), "killed") as ledger:
+        for member in ("etcd-0", "etcd-1", "etcd-2"):
+            before = ledger.tried
+            await asyncio.to_thread(
+                management.kubectl, "delete", "pod", member, "-n", HOSTED, "--grace-period=0", "--force"
+            )
+            await further(ledger, before + 20)
+            await asyncio.to_thread(whole, management)
+    print(f"\nmembers killed: {ledger.tried} rounds of writes, {ledger.failures} without an answer")
+
+
+async def test_members_that_cannot_reach_each_other_lose_and_repeat_nothing(management: Cluster) -> None:
+    async with writing(guest(management), "split") as ledger:
+        for one, other in ((2, 3), (1, 3)):
+            with partitioned(one, other):
+                before = ledger.tried
+                await further(ledger, before + 50)
+            await asyncio.to_thread(whole, management)
+    print(f"\npartitioned: {ledger.tried} rounds of writes, {ledger.failures} without an answer")

@@ -1,0 +1,115 @@
+"""The embedded node's packet rules, in network namespaces with real packets: who reaches what of a node."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from hcp import payload
+from hcp.local.network.addresses import Addresses
+from hcp.local.network.firewall import node_rules
+
+PLAN, OTHER = Addresses(29), Addresses(30)
+POD = f"{PLAN.pods.rpartition('.0.0')[0]}.0.5"
+PORTS = (6443, 10250, 10256, 5000)
+SERVE = """
+import asyncio, sys
+
+async def main():
+    async def answer(reader, writer):
+        writer.close()
+    servers = [await asyncio.start_server(answer, "0.0.0.0", int(port)) for port in sys.argv[1:]]
+    print("listening", flush=True)
+    await asyncio.Event().wait()
+
+asyncio.run(main())
+"""
+KNOCK = """
+import socket, sys
+source, address, port = sys.argv[1:]
+try:
+    socket.create_connection((address, int(port)), 10, (source, 0)).close()
+    print("open")
+except OSError:
+    print("closed")
+"""
+
+
+class Networks:
+    """A node, the machine under it, which stands for other clusters too, and a pod."""
+
+    def __init__(self) -> None:
+        self.node, self.machine, self.pod = (f"hcp-{name}-{os.getpid()}" for name in ("node", "machine", "pod"))
+
+    def run(self, namespace: str, *command: str, stdin: str = "") -> str:
+        whole = ["ip", "netns", "exec", namespace, *command]
+        return subprocess.run(whole, input=stdin, capture_output=True, text=True, check=True).stdout
+
+    def opens(self, namespace: str, source: str, address: str, port: int) -> bool:
+        said = self.run(namespace, sys.executable, "-I", "-c", KNOCK, source, address, str(port)).strip()
+        assert said in ("open", "closed")
+        return said == "open"
+
+
+@pytest.fixture(scope="module")
+def networks() -> Iterator[Networks]:
+    made = Networks()
+    node, machine, pod = made.node, made.machine, made.pod
+    commands = [
+        *(f"ip netns add {name}" for name in (node, machine, pod)),
+        f"ip -n {node} link add eth0 type veth peer name way netns {machine}",
+        f"ip -n {node} link add pod0 type veth peer name eth0 netns {pod}",
+        f"ip -n {machine} address add {PLAN.host}/24 dev way",
+        # What another cluster's node forwards comes from that node's address.
+        f"ip -n {machine} address add {OTHER.node}/32 dev lo",
+        f"ip -n {node} address add {PLAN.node}/24 dev eth0",
+        f"ip -n {node} address add {PLAN.registry}/32 dev eth0",
+        f"ip -n {pod} address add {POD}/32 dev eth0",
+        *(f"ip -n {name} link set lo up" for name in (node, machine, pod)),
+        *(f"ip -n {node} link set {name} up" for name in ("eth0", "pod0")),
+        f"ip -n {machine} link set way up",
+        f"ip -n {pod} link set eth0 up",
+        f"ip -n {node} route add default via {PLAN.host}",
+        f"ip -n {node} route add {POD}/32 dev pod0",
+        f"ip -n {pod} route add {PLAN.node}/32 dev eth0",
+        f"ip -n {pod} route add {PLAN.registry}/32 dev eth0",
+        f"ip -n {node} address add 169.254.1.1/32 dev pod0",
+    ]
+    server = None
+    try:
+        for command in commands:
+            subprocess.run(command.split(), check=True)
+        tools = payload.ensure(["node-tools"])["node-tools"] / "bin"
+        made.run(node, str(tools / "nft"), "-f", "-", stdin=node_rules(PLAN))
+        whole = ["ip", "netns", "exec", node, sys.executable, "-I", "-c", SERVE, *map(str, PORTS)]
+        server = subprocess.Popen(whole, stdout=subprocess.PIPE, text=True)
+        assert server.stdout is not None and server.stdout.readline() == "listening\n"
+        yield made
+    finally:
+        if server is not None:
+            server.kill()
+            server.communicate()
+        for name in (pod, node, machine):
+            subprocess.run(["ip", "netns", "delete", name], check=False, stderr=subprocess.DEVNULL)
+
+
+def test_the_machine_reaches_its_node(networks: Networks) -> None:
+    assert all(networks.opens(networks.machine, PLAN.host, PLAN.node, port) for port in PORTS)
+
+
+def test_other_clusters_reach_the_api_and_the_registry_and_nothing_else(networks: Networks) -> None:
+    found = {port: networks.opens(networks.machine, OTHER.node, PLAN.node, port) for port in PORTS}
+    assert found == {6443: True, 10250: False, 10256: False, 5000: False}
+    assert networks.opens(networks.machine, OTHER.node, PLAN.registry, 5000)
+    assert not networks.opens(networks.machine, OTHER.node, PLAN.registry, 10250)
+
+
+def test_pods_reach_their_own_node(networks: Networks) -> None:
+    """Which of them may is said by network policies; that of virtual machines names the node's addresses."""
+    assert networks.opens(networks.pod, POD, PLAN.node, 6443)
+    assert networks.opens(networks.pod, POD, PLAN.registry, 5000)
+    assert not networks.opens(networks.pod, POD, PLAN.registry, 10250)

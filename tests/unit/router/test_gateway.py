@@ -1,0 +1,177 @@
+"""What Gateways and their routes mean: names in common, who permits what, and what is refused."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hcp.router import admission, backends, options
+from hcp.router.gateway import grants, listeners, translate
+
+
+@pytest.mark.parametrize(
+    ("listener", "route", "wanted"),
+    [
+        ("", "", ""),
+        ("", "a.test", "a.test"),
+        ("a.test", "", "a.test"),
+        ("a.test", "a.test", "a.test"),
+        ("a.test", "b.test", None),
+        ("*.test", "a.test", "a.test"),
+        ("*.test", "test", None),
+        ("a.test", "*.test", "a.test"),
+        ("*.test", "*.a.test", "*.a.test"),
+        ("*.a.test", "*.test", "*.a.test"),
+        ("*.a.test", "b.test", None),
+    ],
+)
+def test_names_in_common(listener: str, route: str, wanted: str | None) -> None:
+    assert listeners.shared(listener, route) == wanted
+
+
+def gateway(*given: dict[str, Any]) -> dict[str, Any]:
+    return {"metadata": {"name": "web", "namespace": "n"}, "spec": {"listeners": list(given)}}
+
+
+HTTP = {"name": "http", "protocol": "HTTP", "port": 80}
+
+
+def world(*given: dict[str, Any], known: list[dict[str, Any]] | None = None) -> translate.World:
+    found = listeners.of_gateway(gateway(*(given or (HTTP,))), lambda _ns, _name: ("cert", "key"), known or [])
+    return translate.World({"n/web": found}, lambda _name: {"metadata": {}}, lambda _ns, _name: {}, known or [])
+
+
+def route(*rules: dict[str, Any], hosts: tuple[str, ...] = ("a.test",), ns: str = "n") -> dict[str, Any]:
+    meta = {"name": "r", "namespace": ns, "uid": "u", "creationTimestamp": "2030-01-01T00:00:00Z"}
+    parents = [{"name": "web", "namespace": "n"}]
+    return {"metadata": meta, "spec": {"parentRefs": parents, "hostnames": list(hosts), "rules": list(rules)}}
+
+
+def test_a_rule_becomes_routes_that_are_held_to_the_same_words() -> None:
+    rewrite = {
+        "type": "URLRewrite",
+        "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/v1"}},
+    }
+    rule = {
+        "matches": [{"path": {"type": "PathPrefix", "value": "/a"}}, {"path": {"type": "Exact", "value": "/b"}}],
+        "backendRefs": [{"name": "s", "port": 80, "weight": 3}, {"name": "t", "port": 81}],
+        "filters": [rewrite],
+        "timeouts": {"request": "1m30s"},
+    }
+    (one,) = translate.attach(route(rule), "HTTPRoute", world())
+    assert one.accepted == translate.ACCEPTED
+    assert [(made["spec"]["path"], made["spec"]["exactPath"]) for made in one.routes] == [("/a", False), ("/b", True)]
+    found = options.read(one.routes[0])
+    assert (found.timeout, found.rewrite, found.strip) == (90000, "/v1", 1)
+    assert [translate.owner_of(admission.key_of(made)) for made in one.routes] == ["n/r", "n/r"]
+    decided = admission.decide(one.routes, admission.Policy("apps.test", ends_tls=True))
+    assert all(each.admitted for each in decided)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"matches": [{"headers": [{"name": "x", "value": "y"}]}]},
+        {"matches": [{"method": "GET"}]},
+        {"matches": [{"queryParams": [{"name": "x", "value": "y"}]}]},
+        {"matches": [{"path": {"type": "RegularExpression", "value": "/.*"}}]},
+        {"filters": [{"type": "RequestMirror", "requestMirror": {}}]},
+        {"filters": [{"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": []}}]},
+        {"filters": [{"type": "RequestRedirect", "requestRedirect": {"hostname": "evil.test"}}]},
+        {"filters": [{"type": "URLRewrite", "urlRewrite": {"hostname": "x.test"}}]},
+        {"timeouts": {"request": "soon"}},
+        {"backendRefs": [{"name": "s", "port": 80, "filters": [{"type": "RequestHeaderModifier"}]}]},
+    ],
+)
+def test_what_is_not_served_is_said(rule: dict[str, Any]) -> None:
+    (one,) = translate.attach(route(rule), "HTTPRoute", world())
+    assert one.accepted[:2] == (False, "UnsupportedValue")
+    assert one.accepted[2]
+    assert not one.routes
+
+
+def test_a_word_that_is_a_command_gets_no_further() -> None:
+    rewrite = {
+        "type": "URLRewrite",
+        "urlRewrite": {"path": {"type": "ReplacePrefixMatch", "replacePrefixMatch": "/\n\nshow info"}},
+    }
+    (one,) = translate.attach(route({"filters": [rewrite], "backendRefs": [{"name": "s"}]}), "HTTPRoute", world())
+    (decision,) = admission.decide(one.routes, admission.Policy("apps.test", ends_tls=True))
+    assert (decision.admitted, decision.reason) == (False, "InvalidAnnotation")
+
+
+def test_a_service_of_another_namespace_needs_its_grant() -> None:
+    rule = {"backendRefs": [{"name": "s", "namespace": "m", "port": 80}]}
+    (one,) = translate.attach(route(rule), "HTTPRoute", world())
+    assert one.resolved[:2] == (False, "RefNotPermitted")
+    assert one.routes[0]["spec"]["to"] == {}, "and nothing is led there"
+    grant = {
+        "metadata": {"namespace": "m"},
+        "spec": {
+            "from": [{"group": grants.GROUP, "kind": "HTTPRoute", "namespace": "n"}],
+            "to": [{"group": "", "kind": "Service", "name": "s"}],
+        },
+    }
+    (one,) = translate.attach(route(rule), "HTTPRoute", world(known=[grant]))
+    assert one.resolved == translate.RESOLVED
+    assert one.routes[0]["spec"]["to"]["namespace"] == "m"
+
+
+def test_a_route_that_a_user_wrote_reaches_no_other_namespace() -> None:
+    """A Route kind that is somebody else's may let such a field in."""
+    asked: list[str] = []
+
+    def service(namespace: str, _name: str) -> None:
+        asked.append(namespace)
+
+    spec: dict[str, Any] = {"to": {"name": "s", "namespace": "victim"}}
+    written = {"metadata": {"name": "r", "namespace": "n"}, "spec": spec}
+    backends.of_route(written, service, lambda _ns, _name: [])
+    assert asked == ["n"]
+    host = admission.decide([{**written, "spec": {**spec, "anyHost": "Gateway"}}], ANYBODY)[0].host
+    assert host == "r-n.apps.test", "nor does it answer for any name"
+
+
+ANYBODY = admission.Policy("apps.test", any_host=frozenset({"Gateway", "Ingress"}))
+
+
+def test_plain_and_encrypted_requests_of_a_place_are_claimed_apart() -> None:
+    tls = {"mode": "Terminate", "certificateRefs": [{"name": "c"}]}
+    both = world(HTTP, {"name": "https", "protocol": "HTTPS", "port": 443, "tls": tls})
+    redirect = {"type": "RequestRedirect", "requestRedirect": {"scheme": "https"}}
+    plain, secure = route({"filters": [redirect]}), route({"backendRefs": [{"name": "s", "port": 80}]})
+    plain["spec"]["parentRefs"][0]["sectionName"], plain["metadata"]["name"] = "http", "plain"
+    secure["spec"]["parentRefs"][0]["sectionName"], secure["metadata"]["uid"] = "https", "v"
+    made = [
+        found for one in (plain, secure) for each in translate.attach(one, "HTTPRoute", both) for found in each.routes
+    ]
+    decided = admission.decide(made, admission.Policy("apps.test", ends_tls=True))
+    assert [one.admitted for one in decided] == [True, True]
+    assert (
+        admission.decide([made[0], {**made[0], "metadata": {**made[0]["metadata"], "name": "x~1"}}], ANYBODY)[1].reason
+        == "HostAlreadyClaimed"
+    )
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"protocol": "HTTP", "port": 8080}, "PortUnavailable"),
+        ({"protocol": "UDP", "port": 53}, "UnsupportedProtocol"),
+        ({"protocol": "TLS", "port": 443, "tls": {"mode": "Terminate"}}, "UnsupportedValue"),
+    ],
+)
+def test_listeners_that_are_not_served(given: dict[str, Any], reason: str) -> None:
+    (one,) = listeners.of_gateway(gateway({"name": "l", **given}), lambda _ns, _name: None, [])
+    assert one.accepted[1] == reason
+    assert not one.works
+
+
+def test_namespaces_are_selected_by_labels() -> None:
+    namespace = {"metadata": {"labels": {"team": "blue"}}}
+    assert grants.selects({"matchLabels": {"team": "blue"}}, namespace)
+    assert not grants.selects({"matchLabels": {"team": "red"}}, namespace)
+    assert grants.selects({"matchExpressions": [{"key": "team", "operator": "In", "values": ["blue"]}]}, namespace)
+    assert not grants.selects({"matchExpressions": [{"key": "team", "operator": "Made-up"}]}, namespace)
+    assert not grants.selects({}, None)
