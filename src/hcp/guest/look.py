@@ -21,6 +21,9 @@ from hcp.guest.view import GuestView
 from hcp.runtime.conditions import is_true
 from hcp.runtime.workloads import all_available, available, rolled_out
 
+# What all parts wait for.
+READY_NODE = "a ready node"
+
 
 @dataclass(frozen=True)
 class Look:
@@ -108,7 +111,7 @@ def waiting(
 ) -> tuple[str, ...]:
     """Parts that are not available, in words. Without a ready node none of them can be."""
     if not ready_nodes:
-        return ("a ready node",)
+        return (READY_NODE,)
     late = []
     for kind, name in sorted(names):
         live = by_name.get((kind, name))

@@ -41,8 +41,8 @@ class StorageState:
     controller: Mapping[str, Any] | None = None
     # Rights that the owner of an external infra cluster does not grant.
     lacking: tuple[str, ...] = ()
-    # Parts inside the guest that are not available.
-    waiting: tuple[str, ...] = ()
+    # What is not available inside the guest; None: nobody has looked.
+    waiting: tuple[str, ...] | None = ()
 
 
 @dataclass(frozen=True)

@@ -142,7 +142,8 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
             seen.encryption,
             _ENCRYPTION_STEPS.get(seen.encryption, ""),
         )
-    if (volumes := storage_status.verdict(seen.storage)) is not None:
+    known = get_condition(at(cluster, "status.conditions"), c.STORAGE_AVAILABLE)
+    if (volumes := storage_status.verdict(seen.storage, _read(known) if known else NOT_LOOKED_AT)) is not None:
         parts[c.STORAGE_AVAILABLE] = volumes
     if seen.login is not None and login_status.wanted(seen.login):
         parts[c.VALID_IDP_CONFIGURATION] = login_status.verdict(seen.login)

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from hcp.api import conditions as c
+from hcp.guest.state import NOT_LOOKED_AT
 from hcp.hostedcluster.observed import StorageState
 from hcp.runtime.workloads import serving
 
 Verdict = tuple[bool | str, str, str]
 
 
-def verdict(seen: StorageState | None) -> Verdict | None:
-    """None where there is nothing to tell: the cluster wants no storage, or was not looked at."""
+def verdict(seen: StorageState | None, before: Verdict = NOT_LOOKED_AT) -> Verdict | None:
+    """None where there is nothing to tell: the cluster wants no storage, or was not looked at.
+
+    What was said `before` stays while nobody has looked inside: "works" is never a guess.
+    """
     if seen is None:
         return None
     if seen.plan is None:
@@ -34,6 +38,8 @@ def verdict(seen: StorageState | None) -> Verdict | None:
         return "Unknown", c.NO_WORKER_NODES, "The storage driver starts with the first node"
     if not serving(seen.controller):
         return False, c.WAITING_FOR_AVAILABLE, "Waiting for Deployment kubevirt-csi-controller"
+    if seen.waiting is None:
+        return before
     if seen.waiting:
         return False, c.WAITING_FOR_AVAILABLE, f"Waiting for {', '.join(seen.waiting)} inside the cluster"
     return True, c.AS_EXPECTED, classes(seen)

@@ -14,8 +14,10 @@ from hcp.controlplane.storage_plan import DEFAULT_CLASS, DEFAULT_SNAPSHOT_CLASS,
 from hcp.guest import manifests, old_classes
 from hcp.guest import storage as inside
 from hcp.guest.objects import GuestParams
+from hcp.guest.state import NOT_LOOKED_AT, GuestState
 from hcp.guest.storage import GuestStorage
 from hcp.hostedcluster.observed import StorageState
+from hcp.hostedcluster.phases.storage import not_available
 from hcp.hostedcluster.storage_status import verdict
 
 STORAGE_IMAGES = {name: f"r/{name}" for name in (*storage_plan.NEEDED, *storage_plan.FOR_SNAPSHOTS)}
@@ -228,5 +230,21 @@ def test_the_condition_says_what_is_missing_in_the_order_in_which_it_matters() -
     for state, value, reason in cases:
         found = verdict(state)
         assert found is not None and found[:2] == (value, reason), found
+    unseen = StorageState(plan, nodes=1, controller=serving(), waiting=None)
+    assert verdict(unseen) == NOT_LOOKED_AT, "nobody has looked inside, so it does not work yet"
+    told = ("False", c.WAITING_FOR_AVAILABLE, "Waiting for DaemonSet x inside the cluster")
+    assert verdict(unseen, told) == told, "an operator that begins again has no news"
     good = verdict(cases[-1][0])
     assert good is not None and "kubevirt-csi-infra-default (default)" in good[2] and "kubevirt-csi-snapshot" in good[2]
+
+
+def test_it_waits_for_its_own_parts_and_for_a_ready_node_to_run_them() -> None:
+    def inside_says(*waiting: str, nodes: int = 1, reachable: bool = True) -> tuple[str, ...] | None:
+        return not_available(GuestState(reachable=reachable, nodes=nodes, waiting=waiting))
+
+    assert inside_says("DaemonSet kubevirt-csi-node", "DaemonSet kube-proxy") == ("DaemonSet kubevirt-csi-node",)
+    # A node that has just come is not ready: its driver neither, whatever the list of parts says.
+    assert inside_says("a ready node") == ("a ready node",)
+    assert inside_says("a ready node", nodes=0) == (), "a cluster scaled to nothing has nothing to repair"
+    assert inside_says() == ()
+    assert inside_says(reachable=False) is None and not_available(None) is None

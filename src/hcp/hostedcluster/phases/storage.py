@@ -8,6 +8,8 @@ from hcp.api import names
 from hcp.controlplane import storage as parts
 from hcp.controlplane import storage_plan
 from hcp.controlplane.meta import config_hash
+from hcp.guest.look import READY_NODE
+from hcp.guest.state import GuestState
 from hcp.hostedcluster import storage
 from hcp.hostedcluster.leaves import leaves
 from hcp.hostedcluster.observed import StorageState
@@ -32,11 +34,18 @@ async def run(scope: Scope) -> Learned | None:
     lacking = await missing_rights(scope) if wanted.external else ()
     made = await _apply(scope, wanted) if wanted.plan.classes and not lacking else ()
     live = scope.cache.get(DEPLOYMENTS, parts.COMPONENT, scope.namespace)
-    waiting = tuple(w for w in (scope.seen.guest.waiting if scope.seen.guest else ()) if "csi" in w)
+    waiting = not_available(scope.seen.guest)
     state = StorageState(plan=wanted.plan, nodes=nodes, controller=live, lacking=tuple(lacking), waiting=waiting)
     deployments = scope.seen.deployments if live is None else {**scope.seen.deployments, parts.COMPONENT: live}
     again = LOOK_AGAIN if lacking else None
     return Learned(made=made, seen={"storage": state, "deployments": deployments}, again=again)
+
+
+def not_available(guest: GuestState | None) -> tuple[str, ...] | None:
+    """Inside the guest: the driver's own parts, and a ready node: while there is none, nobody can tell how the parts are."""
+    if guest is None or not guest.reachable:
+        return None
+    return tuple(one for one in guest.waiting if "csi" in one or (guest.nodes and one == READY_NODE))
 
 
 async def _apply(scope: Scope, wanted: storage.Storage) -> tuple[Object, ...]:
