@@ -19,6 +19,8 @@ DEFINITIONS := cluster-api cluster-api-kubevirt kubevirt-definitions cdi-definit
 # others keep the machine busy already.
 JOBS ?= $(shell awk '{print $$1 < 10 ? 3 : 0}' /proc/loadavg)
 SIDE_BY_SIDE = -n $(JOBS) --dist loadfile
+# What failed runs once more, alone: who passes then is named as flaky, and is a defect.
+SECOND_CHANCE = $(BIN)/python -m tools.second_chance
 # Tests that follow HyperShift's guides lie together, whatever they need to run.
 GUIDES = $(foreach name,$(1),tests/guides/test_guide_$(name).py)
 
@@ -61,13 +63,13 @@ test-integration: install  ## Tests on a real etcd and kube-apiserver, built fir
 	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy containerd image-pause test-shells test-proxy node-tools $(DEFINITIONS) \
 		>/dev/null
 	@$(LINK_KUBECTL)
-	$(BIN)/pytest -q $(SIDE_BY_SIDE) tests/integration $(call GUIDES,yaml isolation mirror)
+	$(SECOND_CHANCE) integration -q $(SIDE_BY_SIDE) tests/integration $(call GUIDES,yaml isolation mirror)
 
 # One file per way up; those that need virtual machines are below tests/e2e/security.
 test-security: install  ## Attacks that need no virtual machine
 	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy $(DEFINITIONS) >/dev/null
 	@$(LINK_KUBECTL)
-	$(BIN)/pytest -q $(SIDE_BY_SIDE) tests/security
+	$(SECOND_CHANCE) security -q $(SIDE_BY_SIDE) tests/security
 
 test-smoke: install  ## The whole way once, with real virtual machines; needs root
 	$(BIN)/pytest -q -x tests/e2e/test_smoke.py

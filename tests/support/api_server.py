@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import socket
+import shutil
 import ssl
 import subprocess
 import sys
@@ -13,9 +13,21 @@ import urllib.request
 from pathlib import Path
 
 import yaml
+from tests.support.ports import free_port
 
 from hcp import pki
 from hcp.kube import Client
+
+__all__ = [
+    "STARTS",
+    "START_SECONDS",
+    "ApiServer",
+    "LocalServer",
+    "account_token",
+    "binaries",
+    "free_port",
+    "local_opener",
+]
 
 
 def binaries(links: Path) -> Path:
@@ -31,14 +43,11 @@ def binaries(links: Path) -> Path:
     return links
 
 
-# How often a kube-apiserver may end before it has answered.
+# How often a server may end before it has answered.
 STARTS = 3
-
-
-def free_port() -> int:
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
+# A machine that does other things too takes its time; this only ends a test that would hang.
+START_SECONDS = 600
+TAKEN = "address already in use"
 
 
 def local_opener(context: ssl.SSLContext) -> urllib.request.OpenerDirector:
@@ -53,6 +62,8 @@ class ApiServer:
         self.directory = directory
         self.bin_dir = bin_dir
         self.port, self.etcd_port, self.peer_port = free_port(), free_port(), free_port()
+        # Until it has answered once nobody knows its ports, so it may have others.
+        self._answered = False
         self.kubeconfig = directory / "kubeconfig"
         self._etcd: subprocess.Popen[bytes] | None = None
         self._api: subprocess.Popen[bytes] | None = None
@@ -71,6 +82,20 @@ class ApiServer:
         self.stop_etcd()
 
     def start_etcd(self) -> None:
+        """Waits until it answers: an API server gives up an etcd that takes long."""
+        for left in reversed(range(STARTS)):
+            self._begin_etcd()
+            try:
+                self._wait(f"http://127.0.0.1:{self.etcd_port}/health", "etcd")
+                return
+            except RuntimeError:
+                if left == 0 or self._etcd is None or self._etcd.poll() is None:
+                    raise
+            if not self._answered and TAKEN in self.log("etcd"):
+                self.etcd_port, self.peer_port = free_port(), free_port()
+                shutil.rmtree(self.directory / "etcd", ignore_errors=True)
+
+    def _begin_etcd(self) -> None:
         client, peer = f"http://127.0.0.1:{self.etcd_port}", f"http://127.0.0.1:{self.peer_port}"
         self._etcd = self._run(
             "etcd",
@@ -89,10 +114,14 @@ class ApiServer:
             self._begin_api(*extra)
             try:
                 self.wait_ready()
+                self._answered = True
                 break
             except RuntimeError:
                 if left == 0 or self._api is None or self._api.poll() is None:
                     raise
+            if not self._answered and TAKEN in self.log("kube-apiserver"):
+                self.port = free_port()
+                self._write_files()
 
     def _begin_api(self, *extra: str) -> None:
         d = self.directory
@@ -132,17 +161,22 @@ class ApiServer:
         subprocess.run([self.bin_dir / "etcdctl", endpoint, "compact", revision], check=True, capture_output=True)
 
     def wait_ready(self) -> None:
+        self._wait(f"{self.url}/readyz", "kube-apiserver")
+
+    def _wait(self, url: str, binary: str) -> None:
+        """Until it answers; RuntimeError when it ended, or never does."""
         ask = local_opener(ssl.create_default_context(cafile=str(self.directory / "ca.crt")))
-        give_up = time.monotonic() + 300
+        give_up = time.monotonic() + START_SECONDS
         while True:
             try:
-                with ask.open(f"{self.url}/readyz", timeout=5) as answer:
+                with ask.open(url, timeout=5) as answer:
                     if answer.status == 200:
                         return
             except (urllib.error.URLError, OSError):
                 pass
-            if self._api is None or self._api.poll() is not None or time.monotonic() > give_up:
-                raise RuntimeError("kube-apiserver did not start:\n" + self.log("kube-apiserver")[-3000:])
+            process = self._etcd if binary == "etcd" else self._api
+            if process is None or process.poll() is not None or time.monotonic() > give_up:
+                raise RuntimeError(f"{binary} did not start:\n" + self.log(binary)[-3000:])
             time.sleep(0.05)
 
     def log(self, binary: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import subprocess
@@ -13,11 +12,12 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
+from tests.support import crds
 from tests.support.api_server import LocalServer
 
 import hcp.api
 from hcp.kube import Client
-from hcp.kube.resources import CRDS, HOSTEDCLUSTERS, NODEPOOLS
+from hcp.kube.resources import HOSTEDCLUSTERS, NODEPOOLS
 
 IMAGE = "registry.example.com/release:1.36.3"
 BIN = Path(sys.executable).parent
@@ -68,7 +68,7 @@ class Runner:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=600,
         )
         assert "Traceback" not in done.stderr, done.stderr
         return Result(done.returncode, done.stdout, done.stderr)
@@ -97,15 +97,8 @@ class Runner:
 
 async def established(client: Client) -> None:
     """Our own kinds on the server; applying them again changes nothing."""
-    for file in CRD_FILES:
-        for crd in yaml.safe_load_all(file.read_text()):
-            await client.apply(crd)
-            for _ in range(200):
-                found = await client.get(CRDS, crd["metadata"]["name"])
-                conditions = {c["type"]: c["status"] for c in found.get("status", {}).get("conditions") or []}
-                if conditions.get("Established") == "True":
-                    break
-                await asyncio.sleep(0.05)
+    listed = [crd for file in CRD_FILES for crd in yaml.safe_load_all(file.read_text())]
+    await crds.install(client, listed)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from typing import Any
 from hcp.api import generate
 from hcp.kube import Client
 from hcp.kube import resources as r
-from hcp.kube.errors import ServerFailure, Unreachable
+from hcp.kube.errors import NotFound, ServerFailure, Unreachable
 
 TRIES = 4
 
@@ -19,7 +19,13 @@ Object = dict[str, Any]
 
 async def install(client: Client, crds: list[Object] | None = None) -> None:
     """Apply CRDs, all at the same time, and wait until the server serves them."""
-    await asyncio.gather(*(_install(client, crd) for crd in (crds if crds is not None else generate.crds())))
+    wanted = crds if crds is not None else generate.crds()
+    await asyncio.gather(*(_install(client, crd) for crd in wanted))
+    for path in sorted({_root(crd) for crd in wanted}):
+        names = {crd["spec"]["names"]["plural"] for crd in wanted if _root(crd) == path}
+        while not await _listed(client, path, names):
+            await asyncio.sleep(0.05)
+    client.discovery.forget()
 
 
 async def _install(client: Client, crd: Object) -> None:
@@ -27,6 +33,19 @@ async def _install(client: Client, crd: Object) -> None:
     while not _established(live):
         await asyncio.sleep(0.05)
         live = await client.get(r.CRDS, crd["metadata"]["name"])
+
+
+def _root(crd: Object) -> str:
+    version = next(one["name"] for one in crd["spec"]["versions"] if one["served"])
+    return f"/apis/{crd['spec']['group']}/{version}"
+
+
+async def _listed(client: Client, path: str, names: set[str]) -> bool:
+    """An established kind is served and announced a moment later."""
+    with contextlib.suppress(NotFound):
+        found = await client.raw("GET", path)
+        return names <= {one["name"] for one in found.get("resources") or ()}
+    return False
 
 
 async def _applied(client: Client, crd: Object) -> Object:

@@ -6,10 +6,12 @@ with the very command lines and files that the operator put into the cluster.
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import gc
 import hashlib
 import json
+import ssl
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -18,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support import crds as crds_support
-from tests.support.api_server import ApiServer, free_port
+from tests.support.api_server import START_SECONDS, STARTS, ApiServer, free_port, local_opener
 from tests.support.definitions import CLUSTER_API, open_crd, real
 from tests.support.registry import Registry, push
 
@@ -109,8 +111,7 @@ class Controllers:
                 f"--kubeconfig={server.kubeconfig}",
                 f"--controllers={','.join(('namespace-controller', 'garbage-collector-controller', *others))}",
                 "--leader-elect=false",
-                f"--secure-port={free_port()}",
-                f"--cert-dir={server.directory / 'kcm-certs'}",
+                "--secure-port=0",
                 "--concurrent-namespace-syncs=4",
             ],
             stdout=log,
@@ -278,6 +279,7 @@ class HostedProcesses:
         self._processes: list[subprocess.Popen[bytes]] = []
 
     async def start(self, client: Client, ns: str, port: int) -> None:
+        """Returns when both answer."""
         etcd = (await client.get(k.STATEFULSETS, "etcd", ns))["spec"]["template"]["spec"]
         api = (await client.get(k.DEPLOYMENTS, "kube-apiserver", ns))["spec"]["template"]["spec"]
         etcd_port, peer_port, metrics_port = free_port(), free_port(), free_port()
@@ -288,10 +290,19 @@ class HostedProcesses:
             "$(POD_IP):2380": f"127.0.0.1:{peer_port}",
             "$(POD_IP):2382": f"127.0.0.1:{metrics_port}",
         }
-        self._run(_changed(arguments, changes))
+        await self._begin(_changed(arguments, changes), f"http://127.0.0.1:{metrics_port}/readyz")
         arguments = await self._materialize(client, ns, api)
         changes = {"--secure-port=6443": f"--secure-port={port}", "etcd-client:2379": f"127.0.0.1:{etcd_port}"}
-        self._run(_changed(arguments, changes))
+        await self._begin(_changed(arguments, changes), f"https://127.0.0.1:{port}/readyz")
+
+    async def _begin(self, command: list[str], ready: str) -> subprocess.Popen[bytes]:
+        """Until it answers; one that ends by itself is started again, as a kubelet would."""
+        for left in reversed(range(STARTS)):
+            self._run(command)
+            if await answers(ready, self._processes[-1]):
+                return self._processes[-1]
+            assert left, f"{command!r} ended"
+        raise AssertionError
 
     def stop(self) -> None:
         for process in self._processes:
@@ -326,6 +337,25 @@ class HostedProcesses:
             self._processes.append(
                 subprocess.Popen([self._bin_dir / name, *command[1:]], stdout=log, stderr=log, cwd=self._directory)
             )
+
+
+async def answers(url: str, process: subprocess.Popen[bytes]) -> bool:
+    """Whether it says that it is ready, as soon as it does; not when it ended."""
+    opener = local_opener(ssl._create_unverified_context())  # a kubelet's probe trusts anybody too
+
+    def ask() -> bool:
+        try:
+            with opener.open(url, timeout=5) as answer:
+                return bool(answer.status == 200)
+        except OSError:
+            return False
+
+    async with asyncio.timeout(START_SECONDS):
+        while not await asyncio.to_thread(ask):
+            if process.poll() is not None:
+                return False
+            await asyncio.sleep(0.1)
+    return True
 
 
 def _changed(arguments: list[str], changes: dict[str, str]) -> list[str]:
