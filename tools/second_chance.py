@@ -1,4 +1,4 @@
-"""Runs pytest, and once more, one after the other, those tests that failed: who passes only then is flaky, and is named.
+"""Runs pytest, and once more, one after the other, those tests that failed: who passes only then is flaky, and named.
 
 It takes the name of the run, by which its cache is kept apart from others, and then what pytest takes. The exit code is
 that of the last run. What ended otherwise than by failed tests is not tried again.

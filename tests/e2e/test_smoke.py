@@ -154,18 +154,27 @@ def test_scaling_down_removes_a_node_and_its_machine(
     eventually_sync(lambda: len(guest.get("nodes")["items"]) == 1, "one node left", 300)
     eventually_sync(lambda: len(management.get("vm", "-n", CONTROL_PLANE)["items"]) == 1, "one machine left", 300)
     # It was asked to shut down and did; a machine that is deaf to that is ended by force, and reported as crashed.
+    assert eventually_sync(lambda: _ends(management), "how it ended", 300) == [
+        "The VirtualMachineInstance was shut down."
+    ]
+
+
+def _ends(management: Cluster) -> list[str]:
     events = management.get("events", "-n", CONTROL_PLANE)["items"]
     ours = [e for e in events if e["involvedObject"]["kind"] == "VirtualMachineInstance"]
-    ends = [e["message"] for e in ours if e["reason"] == "Stopped"]
-    assert ends == ["The VirtualMachineInstance was shut down."]
+    return [e["message"] for e in ours if e["reason"] == "Stopped"]
 
 
 def test_destroy_leaves_nothing(management: Cluster, access: tuple[str, str]) -> None:
     hcp("destroy", "cluster", "kubevirt", "--name", CLUSTER, *access)
     eventually_sync(lambda: not _namespaces(management, CONTROL_PLANE), "the hosted namespace is gone", 300)
     assert not management.get("hostedclusters,nodepools", "-A")["items"]
-    left = [item for item in _owned(management, "pv") if item["status"]["phase"] == "Bound"]
-    assert not [item for item in left if item["spec"]["claimRef"]["namespace"] == CONTROL_PLANE]
+
+    def no_volumes() -> bool:
+        left = [item for item in _owned(management, "pv") if item["status"]["phase"] == "Bound"]
+        return not [item for item in left if item["spec"]["claimRef"]["namespace"] == CONTROL_PLANE]
+
+    eventually_sync(no_volumes, "its volumes are let go of", 300)
 
 
 def _namespaces(management: Cluster, name: str) -> list[Any]:

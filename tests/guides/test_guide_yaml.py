@@ -9,6 +9,7 @@ import asyncio
 import base64
 import json
 from collections.abc import AsyncIterator, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -115,23 +116,24 @@ def granted(shell: Shell, namespace: str, rights_of: tuple[documents.Rule, ...])
     )
 
 
-async def states(client: Client, namespace: str, wanted: str) -> str:
+async def finding(client: Client, namespace: str, state: str, without: tuple[str, ...] = ()) -> str:
     """The worst finding about rights, once it is what is wanted: the authorizer's cache follows a little later."""
-    found = ""
-    for _ in range(100):
-        found = (await rights(client, namespace))[0].state
-        if found == wanted:
-            break
-        await asyncio.sleep(0.05)
-    return found
+
+    async def worst() -> str:
+        found = (await rights(client, namespace))[0]
+        assert found.state == state, found
+        assert not any(word in found.message for word in without), found
+        return found.message or found.state
+
+    return await eventually(worst, f"the rights are {state}")
 
 
 async def test_the_newer_role_of_the_guide_is_enough(owner: Client, server: ApiServer, shell: Shell) -> None:
     granted(shell, "clusters-example", documents.NEWER_RIGHTS)
     async with account(shell, server, "clusters-example", documents.ACCOUNT) as client:
         # More would be nice to have, but nothing that is needed is missing.
-        assert await states(client, "clusters-example", "warning") == "warning"
-        assert await client.allowed("get", r.NETWORK_CONFIGS)
+        await finding(client, "clusters-example", "warning")
+        await eventually(lambda: client.allowed("get", r.NETWORK_CONFIGS), "networks may be read")
         assert not await client.allowed("list", r.SECRETS)
 
 
@@ -140,10 +142,8 @@ async def test_the_older_role_lacks_only_the_isolation_of_machines(
 ) -> None:
     granted(shell, "clusters-older", documents.OLDER_RIGHTS)
     async with account(shell, server, "clusters-older", documents.ACCOUNT) as client:
-        assert await states(client, "clusters-older", "failed") == "failed"
-        [failed, *_] = await rights(client, "clusters-older")
-        assert "networkpolicies" in failed.message
-        assert not any(word in failed.message for word in ("virtualmachines", "datavolumes", "services", "secrets"))
+        others = ("virtualmachines", "datavolumes", "services", "secrets")
+        assert "networkpolicies" in await finding(client, "clusters-older", "failed", others)
 
 
 async def test_the_printed_rights_hold_all_of_the_guide(owner: Client, server: ApiServer, shell: Shell) -> None:
@@ -151,7 +151,7 @@ async def test_the_printed_rights_hold_all_of_the_guide(owner: Client, server: A
     shell.run(f"oc create namespace {namespace}")
     shell.run(f"hcp rbac external-infra --infra-namespace {namespace} | oc apply -f -")
     async with account(shell, server, namespace, "hcp-infra") as client:
-        assert await states(client, namespace, "ok") == "ok"
+        await finding(client, namespace, "ok")
         for group, resources, verbs in documents.NEWER_RIGHTS:
             for name in resources:
                 plural, _, sub = name.partition("/")
@@ -159,7 +159,7 @@ async def test_the_printed_rights_hold_all_of_the_guide(owner: Client, server: A
                 meant = ("update",) if sub == "finalizers" else EVERY if verbs == documents.ANY else verbs
                 for verb in meant:
                     assert await client.allowed(verb, Resource(group, "v1", plural, ""), namespace, sub), (verb, name)
-        assert await client.allowed("get", r.NETWORK_CONFIGS)
+        await eventually(lambda: client.allowed("get", r.NETWORK_CONFIGS), "networks may be read")
         assert not await client.allowed("get", r.SECRETS, "kube-system")
 
 
@@ -239,7 +239,8 @@ async def test_registry_authorities_are_found_by_name_and_port(openshift: Client
     shell.run("oc apply -f -", stdin=text)
     shell.run(PATCH_IMAGE + """'{"spec": {"additionalTrustedCA": {"name": "registry-config"}}}'""")
     async with caches(openshift) as watches:
-        found = await registry_authorities(watches)
+        # The first list comes from the server's cache, which may be a moment behind.
+        found = await eventually(lambda: registry_authorities(watches), "the authorities are known")
     assert sorted(found) == [f"registry{number}.example.com:5000" for number in range(3)]
     for key, pem in certificates.items():
         assert found[key.replace("..", ":")].strip() == pem.strip()
@@ -283,6 +284,12 @@ def _document(secret: Object) -> str:
     return "\n".join(texts)
 
 
+async def _read(releases: Releases, cluster: Object, image: str) -> Any:
+    found, state = await releases.read(cluster, image=image)
+    assert found is not None, state.problem
+    return found
+
+
 @pytest.mark.parametrize(
     ("kind", "version", "field"),
     [
@@ -311,8 +318,7 @@ async def test_the_release_is_read_through_mirrors(
     cluster = await openshift.get(r.HOSTEDCLUSTERS, "demo", home)
     try:
         await informers.start()
-        found, state = await releases.read(cluster, image=f"{source}/release:1.36.3")
-        assert found is not None, state.problem
+        found = await eventually(lambda: _read(releases, cluster, f"{source}/release:1.36.3"), "the release is read")
         assert found.version == "1.36.3"
     finally:
         await releases.close()
@@ -347,8 +353,7 @@ async def test_what_mirroring_wrote_leads_to_the_mirror(
         releases = Releases(Cache(openshift, informers), Registries(list))
         try:
             await informers.start()
-            found, state = await releases.read(cluster, image=image)
-            assert found is not None, state.problem
+            found = await eventually(partial(_read, releases, cluster, image), "the release is read")
             assert found.version == "1.36.2"
         finally:
             await releases.close()

@@ -108,7 +108,7 @@ def typed_into_zsh(runner: Runner, shells: Path, setup: str, keys: str) -> str:
 
 
 def _read_until(terminal: int, mark: str, then: str = "") -> str:
-    text, end = "", time.monotonic() + 60
+    text, end = "", time.monotonic() + 300
     while mark not in text or (then and then not in text.partition(mark)[2]):
         ready, _, _ = select.select([terminal], [], [], max(end - time.monotonic(), 0))
         assert ready, f"no {mark!r} in {text!r}"

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import yaml
 from tests.support.cli_runner import IMAGE, Runner, api_server, hcp_cli
+from tests.support.crds import install
+from tests.support.eventually import eventually
 
 from hcp.build_info import identity
 from hcp.kube import Client
-from hcp.kube.errors import NotFound
 from hcp.kube.resources import CONFIGMAPS, CRDS, HOSTEDCLUSTERS, NAMESPACES, NODEPOOLS, NODES, SECRETS, STORAGECLASSES
 from hcp.operator.announce import tell_version
 
@@ -217,13 +217,9 @@ async def test_the_namespace_a_managed_cluster_is_named_after_is_refused(
             "versions": [{"name": "v1", "served": True, "storage": True, "schema": schema}],
         },
     }
-    await client.apply(crd)
+    await install(client, [crd])
     owner = {"apiVersion": f"{group}/v1", "kind": kind, "metadata": {"name": namespace}}
-    for _ in range(200):
-        with suppress(NotFound):
-            await client.raw("POST", f"/apis/{group}/v1/managedclusters", body=owner)
-            break
-        await asyncio.sleep(0.05)
+    await eventually(lambda: client.raw("POST", f"/apis/{group}/v1/managedclusters", body=owner), "the kind is served")
     text = hcp_cli.fails(*hcp_cli.create_words("demo", namespace))
     assert f"namespace {namespace} belongs to the ManagedCluster of that name" in text
     assert "choose another --namespace" in text

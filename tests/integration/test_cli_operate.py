@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import tarfile
 from pathlib import Path
@@ -12,6 +11,7 @@ import yaml
 from tests.support.api_server import ApiServer
 from tests.support.cli_runner import IMAGE, Runner, api_server, hcp_cli
 from tests.support.cli_status import KUBECONFIG, make_ready
+from tests.support.eventually import eventually
 
 from hcp import pki
 from hcp.kube import Client
@@ -125,15 +125,17 @@ async def test_upgrades(hcp_cli: Runner, client: Client, namespace: str) -> None
     hcp_cli.create("demo", namespace)
     await make_ready(client, namespace, "demo")
     up = hcp_cli.start(
-        "upgrade", "cluster", "demo", "-n", namespace, "--release-image", NEWER, "--wait", "--timeout=60s"
+        "upgrade", "cluster", "demo", "-n", namespace, "--release-image", NEWER, "--wait", "--timeout=300s"
     )
-    for _ in range(200):
-        if (await client.get(HOSTEDCLUSTERS, "demo", namespace))["spec"]["release"]["image"] == NEWER:
-            break
-        await asyncio.sleep(0.05)
+
+    async def asked_for() -> bool:
+        live = await client.get(HOSTEDCLUSTERS, "demo", namespace)
+        return bool(live["spec"]["release"]["image"] == NEWER)
+
+    await eventually(asked_for, "the other release is asked for")
     assert up.poll() is None
     await make_ready(client, namespace, "demo", image=NEWER)
-    out, err = up.communicate(timeout=60)
+    out, err = up.communicate(timeout=300)
     assert up.returncode == 0, err
     assert out == f"HostedCluster demo moves from {IMAGE} to {NEWER}\n"
     assert (await client.get(NODEPOOLS, "demo", namespace))["spec"]["release"]["image"] == IMAGE

@@ -28,7 +28,7 @@ class Waiting:
 
     async def line(self) -> str:
         assert self.process.stderr is not None
-        return (await asyncio.wait_for(asyncio.to_thread(self.process.stderr.readline), 60)).rstrip("\n")
+        return (await asyncio.wait_for(asyncio.to_thread(self.process.stderr.readline), 300)).rstrip("\n")
 
     async def line_with(self, text: str) -> str:
         while True:
@@ -38,7 +38,7 @@ class Waiting:
                 return line
 
     async def end(self) -> tuple[int, str]:
-        _, err = await asyncio.to_thread(self.process.communicate, timeout=60)
+        _, err = await asyncio.to_thread(self.process.communicate, timeout=300)
         return self.process.returncode, err
 
 
@@ -126,7 +126,7 @@ async def test_what_is_there_already_is_not_waited_for(hcp_cli: Runner, client: 
 async def test_the_control_plane_alone_needs_no_nodes(hcp_cli: Runner, client: Client, namespace: str) -> None:
     hcp_cli.create("demo", namespace)
     await make_ready(client, namespace, "demo", nodes=0)
-    hcp_cli.ok("wait", "cluster", "demo", "-n", namespace, "--control-plane", "--timeout", "20s")
+    hcp_cli.ok("wait", "cluster", "demo", "-n", namespace, "--control-plane", "--timeout", "300s")
 
 
 async def test_a_restart_of_the_api_server_is_waited_out(own_server: ApiServer, tmp_path: Path) -> None:

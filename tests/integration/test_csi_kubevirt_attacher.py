@@ -95,8 +95,12 @@ async def test_a_kubelet_may_begin_while_the_disk_is_on_its_way_into_the_machine
     infra.phase = "Pending"
     async with s.attacher(admin, admin):
         await s.attachment(admin, "csi-8", "pv-pvc-8", "node-a")
-        words = await eventually(lambda: seen(admin, "csi-8", "status.attachError.message"), "not near yet")
-        assert "Pending" in words and not await seen(admin, "csi-8", "status.attached")
+
+        async def pending() -> bool:
+            return "Pending" in str(await seen(admin, "csi-8", "status.attachError.message"))
+
+        await eventually(pending, "not near yet")
+        assert not await seen(admin, "csi-8", "status.attached")
         infra.phase = "AttachedToNode"
         await eventually(lambda: seen(admin, "csi-8", "status.attached"), "the infra node has it")
 

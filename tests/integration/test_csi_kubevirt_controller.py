@@ -17,7 +17,6 @@ from tests.support.eventually import eventually
 
 from hcp.api.names import LABEL_INFRA_ID, MARK_CSI_PUBLISHED
 from hcp.api.paths import at
-from hcp.csi import rpc
 from hcp.csi.kubevirt import handles
 from hcp.csi.kubevirt.settings import InfraClass
 from hcp.csi.wire import csi_pb2 as csi
@@ -48,7 +47,7 @@ async def ask(admin: Client, infra: s.Hands, tmp_path: Path) -> AsyncIterator[As
     async with s.driver(admin, tmp_path) as channel:
 
         async def one(request: Any) -> Any:
-            return await rpc.call(channel, request, within=60)
+            return await s.ask(channel, infra, request)
 
         yield one
 
@@ -239,10 +238,10 @@ async def test_copies_are_claims_of_the_infra_cluster_where_its_class_can(admin:
     """Nothing is copied by a pod, nothing gets larger than its source; CDI gets the room it wants for the rest."""
     able = InfraClass("fast", "a", shared_block=True, direct=True, block=("ReadWriteMany",), clones=True)
     given = replace(s.SETTINGS, default=able, classes={**s.SETTINGS.classes, "fast": able})
-    async with s.hands(admin), s.driver(admin, tmp_path, given) as channel:
+    async with s.hands(admin) as infra, s.driver(admin, tmp_path, given) as channel:
 
         async def ask(request: Any) -> Any:
-            return await rpc.call(channel, request, within=60)
+            return await s.ask(channel, infra, request)
 
         await ask(wanted("pvc-20", 100 * MI))
         empty = await admin.get(k.PVCS, "pvc-20", s.NS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from typing import Any
 
 from tests.support.eventually import eventually
 from tests.support.hosted_operator import hands, says
@@ -41,11 +42,15 @@ async def test_a_new_key_takes_over_and_the_old_one_goes(admin: Client, pods: Ho
             lambda: says(admin, NAME, "EtcdDataEncryptionUpToDate", "True"), "up to date", hands(admin, NS)
         )
         assert first != [NEW]
-        told = (await admin.get(k.HOSTEDCLUSTERS, NAME, "clusters"))["status"]["secretEncryption"]
-        assert told["activeKey"]["aescbc"]["secret"] == {"name": "new-key"}
-        assert "targetKey" not in told
-        [change] = told["history"]
-        assert change["state"] == "Completed"
+
+        async def completed() -> Any:
+            told = (await admin.get(k.HOSTEDCLUSTERS, NAME, "clusters"))["status"]["secretEncryption"]
+            assert told["activeKey"]["aescbc"]["secret"] == {"name": "new-key"}
+            assert "targetKey" not in told
+            [change] = told["history"]
+            return change if change["state"] == "Completed" else None
+
+        change = await eventually(completed, "the change is told as done", hands(admin, NS))
         assert change["to"]["fingerprint"] == encryption.fingerprint(NEW) != change["from"]["fingerprint"]
 
         async def readable() -> bool:

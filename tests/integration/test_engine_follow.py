@@ -15,7 +15,7 @@ async def test_a_followed_object_is_seen_absent_made_changed_and_gone(client: Cl
     metadata = {"name": "followed", "namespace": namespace}
     other = {"name": "other", "namespace": namespace}
     seen: list[Any] = []
-    async with asyncio.timeout(30), aclosing(follow(client, r.CONFIGMAPS, "followed", namespace)) as states:
+    async with asyncio.timeout(300), aclosing(follow(client, r.CONFIGMAPS, "followed", namespace)) as states:
         async for found in states:
             seen.append(found and found.get("data"))
             if len(seen) == 1:

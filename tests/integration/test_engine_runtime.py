@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 import yaml
 from tests.support.api_server import ApiServer
+from tests.support.eventually import eventually
 
 from hcp.kube import Client, ClusterConfig, load_config
 from hcp.kube import resources as r
 from hcp.kube.errors import Conflict, Invalid, Unauthorized
 from hcp.runtime import Controller, EventRecorder, Informer, Lease, LeaseLost, Result, apply_if_changed
 
-LONG = 60
+LONG = 300
 
 
 def config_map(ns: str, name: str, **data: str) -> dict[str, Any]:
@@ -88,7 +89,8 @@ async def test_an_informer_survives_a_restart_of_etcd(own_server: ApiServer) -> 
     ):
         await asyncio.to_thread(own_server.stop_etcd)
         await asyncio.to_thread(own_server.start_etcd)
-        await client.apply(config_map("default", "after", a="1"))
+        # An API server whose etcd has just come back may say so first.
+        await eventually(lambda: client.apply(config_map("default", "after", a="1")), "a write")
         await until(informer, lambda: informer.get("after", "default") is not None)
 
 
@@ -211,6 +213,7 @@ async def test_every_kind_of_drift_is_written_once(client: Client, namespace: st
 async def test_an_object_from_the_cache_can_be_written_back(client: Client, namespace: str) -> None:
     await client.apply(config_map(namespace, "c", a="1", b="1"))
     async with running(Informer(client, r.CONFIGMAPS, namespace)) as informer:
+        await until(informer, lambda: informer.get("c", namespace) is not None)
         cached = informer.get("c", namespace)
         assert cached is not None
         assert isinstance(cached["metadata"]["managedFields"][0]["fieldsV1"], str)
@@ -263,11 +266,16 @@ async def test_status_is_applied_only_when_it_differs(client: Client, namespace:
 async def test_two_writers_conflict_and_the_controller_settles_it(client: Client, namespace: str) -> None:
     await client.create(config_map(namespace, "shared", n="0"))
     conflicts = 0
+    # The first six have all read before one of them writes.
+    together, begun = asyncio.Barrier(6), 0
 
     async def count(key: str) -> Result | None:
-        nonlocal conflicts
+        nonlocal conflicts, begun
         name = key.split("/")[1]
         obj = await client.get(r.CONFIGMAPS, name.split(".")[0], namespace)
+        begun += 1
+        if begun <= together.parties:
+            await together.wait()
         obj["data"]["n"] = str(int(obj["data"]["n"]) + 1)
         try:
             await client.replace(obj)

@@ -8,12 +8,14 @@ import datetime as dt
 import subprocess
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from tests.support.api_server import free_port
+from tests.support.eventually import eventually
 
 from hcp import pki
 from hcp.controlplane.params import Params
@@ -82,27 +84,21 @@ def members(tmp_path: Path, bin_dir: Path) -> Iterator[Members]:
     made.stop()
 
 
-async def put(client: Client, value: bytes) -> None:
+async def put(client: Client, value: bytes) -> Any:
     body = {"key": base64.b64encode(b"same").decode(), "value": base64.b64encode(value).decode()}
-    await client.raw("POST", "/v3/kv/put", body=body)
+    return await client.raw("POST", "/v3/kv/put", body=body)
 
 
 async def fill(members: Members) -> None:
     """Sixty megabytes of history, then compacted: the files stay large."""
     async with members.client(0) as client:
-        async with asyncio.timeout(60):
-            while True:
-                try:
-                    await put(client, b"first")
-                    break
-                except HcpError:
-                    await asyncio.sleep(0.2)
         for mark in range(120):
-            await put(client, bytes([mark]) * 500_000)
+            # They start, choose a leader, and may choose another one where the machine is busy.
+            await eventually(partial(put, client, bytes([mark]) * 500_000), "a write")
     async with Etcd(members.urls[0], members.identity) as first:
         await first.compact((await first.status()).revision)
     for url in members.urls:
-        async with Etcd(url, members.identity) as one, members.client(0) as client, asyncio.timeout(60):
+        async with Etcd(url, members.identity) as one, members.client(0) as client, asyncio.timeout(300):
             while (await one.status()).waste < 30 * 1024**2:
                 # Freed pages are counted at the next commit.
                 await put(client, b"last")
@@ -130,18 +126,26 @@ async def test_every_member_gets_its_room_back_while_the_cluster_answers(members
     stop = asyncio.Event()
 
     async def write_on() -> None:
-        """As a client of all members does: whoever pauses is passed over, one answer is enough."""
+        """As a client of all members does: whoever pauses is passed over, one answer is enough.
+
+        Where the machine is busy they may choose another leader, defragmented or not: that is waited out.
+        """
         nonlocal written
+        silent: list[str] = []
         while not stop.is_set():
             for index in range(MEMBERS):
                 try:
                     async with members.client(index) as client, asyncio.timeout(5):
                         await put(client, str(time.time()).encode())
                     written += 1
+                    silent.clear()
                     break
                 except (HcpError, TimeoutError) as exc:
-                    if index == MEMBERS - 1:
-                        failed.append(str(exc))
+                    silent.append(str(exc))
+            if len(silent) >= 3 * MEMBERS:
+                failed.append(silent[-1])
+            elif silent:
+                await asyncio.sleep(1)
 
     writer = asyncio.create_task(write_on())
     state.due = dt.datetime.now(dt.UTC)

@@ -107,6 +107,8 @@ async def test_it_outlives_the_last_policy_for_a_while_and_writes_nothing_meanwh
         await guest.create(policy("one"))
         await eventually(lambda: _enforces(guest), "somebody enforces it")
         await guest.delete(k.NETWORKPOLICIES, "one", "default")
+        async with a_pass("guest"):
+            pass
         first = await _daemon_set(guest)
         for _ in range(2):
             async with a_pass("guest"):

@@ -6,6 +6,7 @@ import asyncio
 import base64
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import yaml
 from tests.support import management as s
 from tests.support.api_server import ApiServer, free_port
 from tests.support.eventually import eventually
-from tests.support.hosted_operator import Running, gone, hands, mentions, says
+from tests.support.hosted_operator import Running, gone, hands, mentions, reports, rests, says, told
 from tests.support.passes import a_pass
 from tests.support.registry import Registry, start
 
@@ -52,7 +53,7 @@ async def test_a_cluster_comes_up_stays_still_and_goes_away(
         await eventually(made, "the API server is deployed", hands(admin, ns))
         assert _failures() == failures, "a phase that fails costs a pass, and tells of an error that is none"
         await hosted.start(admin, ns, port)
-        secret = await admin.get(k.SECRETS, "whole-admin-kubeconfig", "clusters")
+        secret = await eventually(lambda: admin.get_or_none(k.SECRETS, "whole-admin-kubeconfig", "clusters"), "a login")
         config = untrusted_kubeconfig.load(base64.b64decode(secret["data"]["kubeconfig"]))
         async with Client(config) as guest:
 
@@ -63,21 +64,31 @@ async def test_a_cluster_comes_up_stays_still_and_goes_away(
                     return False
 
             await eventually(answers, "the hosted API answers")
-            await s.report_ready(admin, ns)
-            await eventually(lambda: says(admin, "whole", "Available", "True"), "Available")
+            await eventually(lambda: says(admin, "whole", "Available", "True"), "Available", reports(admin, ns))
             await eventually(
                 lambda: says(admin, "whole", "ConfigOperatorReconciliationSucceeded", "True"), "the guest is wired"
             )
             daemons = {d["metadata"]["name"] for d in await guest.list(k.DAEMONSETS, "kube-system")}
             assert daemons == {"konnectivity-agent", "kube-proxy", "kube-flannel"}
-            slices = await guest.get(k.ENDPOINTSLICES, "kubernetes", "default")
-            assert slices["endpoints"][0]["addresses"] == ["172.20.0.1"]
+
+            async def advertised() -> bool:
+                slices = await guest.get(k.ENDPOINTSLICES, "kubernetes", "default")
+                return bool(slices["endpoints"][0]["addresses"] == ["172.20.0.1"])
+
+            await eventually(advertised, "the API server's own address inside")
         twin = await admin.get(k.SECRETS, "clusters-whole-admin-kubeconfig", "clusters")
         assert twin["data"] == secret["data"]
-        live = await admin.get(k.HOSTEDCLUSTERS, "whole", "clusters")
+
+        async def completed() -> Object | None:
+            live = await admin.get(k.HOSTEDCLUSTERS, "whole", "clusters")
+            done = live["status"]["controlPlaneVersion"]["history"][0]["state"] == "Completed"
+            return live if done else None
+
+        live = await eventually(completed, "the control plane is at its version")
         assert live["status"]["version"]["history"][0]["state"] == "Partial"
-        assert live["status"]["controlPlaneVersion"]["history"][0]["state"] == "Completed"
         assert live["status"]["controlPlaneEndpoint"] == {"host": "127.0.0.1", "port": port}
+        # Steady: the cluster is gone through again, and nothing is written.
+        await eventually(lambda: rests(admin, "whole"), "a pass that writes nothing")
         found = await s.objects(admin, ns)
         s.verify_certificates(found)
         assert len(running.writes) <= 1.5 * len(found), running.writes
@@ -87,19 +98,12 @@ async def test_a_cluster_comes_up_stays_still_and_goes_away(
         workloads = [o for (kind, _), o in found.items() if kind in ("Deployment", "StatefulSet")]
         assert {o["metadata"]["generation"] for o in workloads} == {1}
 
-        # Steady: time passes, every cluster is gone through again, and nothing is written.
-        await asyncio.sleep(1)
-        running.writes.clear()
-        async with a_pass("hostedcluster"):
-            await admin.patch(k.HOSTEDCLUSTERS, "whole", "clusters", {"metadata": {"annotations": {"nudge": "1"}}})
-        assert running.writes == []
-
         # A new process, with the same cluster: still nothing.
         await running.stop()
         async with a_pass("hostedcluster", "guest", "vm-isolation", "ignition-certificates"):
             again = operator()
-        await asyncio.sleep(1)
         assert again.writes == []
+        assert await rests(admin, "whole") and again.writes == [], "nor later"
         after = await s.objects(admin, ns)
         assert {key: o["metadata"]["resourceVersion"] for key, o in after.items()} == {
             key: o["metadata"]["resourceVersion"] for key, o in found.items()
@@ -121,8 +125,12 @@ async def test_a_cluster_comes_up_stays_still_and_goes_away(
         return s.open_sessions() <= before
 
     await eventually(closed, "nothing stays open to a guest that is gone")
-    left = {o["metadata"]["name"] for o in await admin.list(k.SECRETS, "clusters")}
-    assert not {n for n in left if "whole" in n and n != "whole-pull-secret"}
+
+    async def cleared() -> bool:
+        left = {o["metadata"]["name"] for o in await admin.list(k.SECRETS, "clusters")}
+        return not {n for n in left if "whole" in n and n != "whole-pull-secret"}
+
+    await eventually(cleared, "nothing of it is left beside it")
 
 
 async def test_what_is_wrong_is_told_and_recovers_by_itself(
@@ -156,12 +164,9 @@ async def test_what_is_wrong_is_told_and_recovers_by_itself(
     for name, (spec, *_) in cases.items():
         await s.create(admin, name, image, registry, **spec)
     for name, (_, kind, reason, text) in cases.items():
-        await eventually(lambda n=name, t=kind: says(admin, n, t, "False"), name)  # type: ignore[misc]
-        found = await s.condition(admin, name, kind)
+        found = await eventually(partial(told, admin, name, kind, "False", text), name)
         assert found["reason"] == reason
-        assert text in found["message"], found
-        available = await s.condition(admin, name, "Available")
-        assert available["status"] == "False"
+        await eventually(partial(says, admin, name, "Available", "False"), name)
     # The missing pull secret comes: the cluster goes on without being touched.
     source = await admin.get(k.SECRETS, "secretless-pull-secret", "clusters")
     await admin.create(
@@ -178,9 +183,9 @@ async def test_what_is_wrong_is_told_and_recovers_by_itself(
     await eventually(lambda: says(admin, "unknown", "ValidReleaseImage", "True"), "recovers")
     # Without storage and without a load balancer it says so, and what to do.
     await eventually(lambda: mentions(admin, "unknown", "EtcdAvailable", "default StorageClass"), "storage is missed")
-    waiting = await s.condition(admin, "unknown", "InfrastructureReady")
+    words = "install one, or publish by NodePort or Route"
+    waiting = await eventually(lambda: told(admin, "unknown", "InfrastructureReady", "False", words), "an address too")
     assert waiting["reason"] == "WaitingOnInfrastructureReady"
-    assert "install one, or publish by NodePort or Route" in waiting["message"]
     metadata = {"name": "disk", "annotations": {"storageclass.kubernetes.io/is-default-class": "true"}}
     storage = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": metadata}
     await admin.create({**storage, "provisioner": "example.com/disk"})
@@ -222,20 +227,25 @@ async def test_an_upgrade_begins_with_the_api_server(
         return (await images())["kube-apiserver"] != old
 
     await eventually(api_server_moved, "the API server is moved")
-    await asyncio.sleep(1)
+    async with a_pass("hostedcluster"):
+        await admin.patch(k.HOSTEDCLUSTERS, "newer", "clusters", {"metadata": {"annotations": {"look": "again"}}})
     assert {name: found == old for name, found in (await images()).items()} == {
         "kube-apiserver": False,
         "kube-controller-manager": True,
         "kube-scheduler": True,
     }
-    await s.report_ready(admin, ns, only="kube-apiserver")
 
     async def all_moved() -> bool:
+        await s.report_ready(admin, ns, only="kube-apiserver")
         return old not in (await images()).values()
 
     await eventually(all_moved, "the others follow")
-    history = (await admin.get(k.HOSTEDCLUSTERS, "newer", "clusters"))["status"]["version"]["history"]
-    assert [h["version"] for h in history] == ["1.37.0", "1.36.3"]
+
+    async def in_history() -> bool:
+        history = (await admin.get(k.HOSTEDCLUSTERS, "newer", "clusters"))["status"]["version"]["history"]
+        return [h["version"] for h in history] == ["1.37.0", "1.36.3"]
+
+    await eventually(in_history, "both are in the history")
     await admin.delete(k.HOSTEDCLUSTERS, "newer", "clusters")
     await eventually(lambda: gone(admin, "newer"), "all is gone")
 
@@ -249,8 +259,7 @@ async def test_a_pause_rests_and_the_same_infra_id_is_refused(
     assert await admin.get_or_none(k.NAMESPACES, "clusters-first") is None
     await asyncio.sleep(1.1)
     await s.create(admin, "second", image, registry, infraID="shared-id")
-    await eventually(lambda: says(admin, "second", "ValidConfiguration", "False"), "refused")
-    assert "clusters/first" in (await s.condition(admin, "second", "ValidConfiguration"))["message"]
+    await eventually(lambda: told(admin, "second", "ValidConfiguration", "False", "clusters/first"), "refused")
     await admin.patch(k.HOSTEDCLUSTERS, "first", "clusters", {"spec": {"pausedUntil": None}})
 
     async def begun() -> bool:
@@ -377,9 +386,8 @@ async def test_a_right_that_is_missing_is_told_and_used_when_it_comes(
     running = Running(load_config(path), monkeypatch)
     try:
         await s.create(admin, "narrow", image, registry)
-        await eventually(lambda: mentions(admin, "narrow", "ReconciliationSucceeded", "poddisruptionbudgets"), "told")
-        assert await says(admin, "narrow", "ReconciliationSucceeded", "False")
-        assert await mentions(admin, "narrow", "ReconciliationSucceeded", "forbidden")
+        lacking = lambda: told(admin, "narrow", "ReconciliationSucceeded", "False", "poddisruptionbudgets")  # noqa: E731
+        assert "forbidden" in (await eventually(lacking, "told"))["message"]
         await admin.apply(binding("cluster-admin"))
 
         async def made() -> bool:

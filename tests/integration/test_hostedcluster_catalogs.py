@@ -12,7 +12,7 @@ from tests.support import crds as crds_support
 from tests.support import management as s
 from tests.support.definitions import open_crd
 from tests.support.eventually import eventually
-from tests.support.hosted_operator import Running, mentions
+from tests.support.hosted_operator import Running, mentions, rests
 from tests.support.hosted_pods import HostedPods
 from tests.support.registry import Registry, push
 from tests.support.running_cluster import NAME, NS, kubeconfig
@@ -76,8 +76,9 @@ async def test_olm_runs_while_there_is_a_catalog_or_an_operator(
         await eventually(lambda: _deployments(guest, 2), "it is kept as it should be")
         await guest.delete(VERSIONS, "hello.v1", olm.OPERATORS)
         await eventually(lambda: _is_gone(guest, k.NAMESPACES, olm.NAMESPACE), "nothing of it runs")
-        assert await guest.get_or_none(k.CLUSTERROLEBINDINGS, f"olm-operator-binding-{olm.NAMESPACE}") is None
-        assert await guest.list(VERSIONS) == []
+        binding = f"olm-operator-binding-{olm.NAMESPACE}"
+        await eventually(lambda: _is_gone(guest, k.CLUSTERROLEBINDINGS, binding), "nor has it any rights")
+        await eventually(lambda: _no_versions(guest), "and no operator is left")
 
         await guest.create(mine)
         await eventually(lambda: _deployments(guest, 2), "it runs again")
@@ -109,6 +110,7 @@ async def test_default_sources_are_served_beside_the_control_plane(
         assert await admin.list(k.DEPLOYMENTS, NS, names.LABEL_CATALOG) == [], "nobody asks them before there is a node"
         await guest.create({"apiVersion": "v1", "kind": "Node", "metadata": {"name": "worker-1"}})
         await eventually(lambda: _run_of(admin, {both[0]: redhat, both[1]: first}), "each by the digest of its image")
+        await eventually(lambda: rests(admin, NAME), "all is said")
         assert not await mentions(admin, NAME, "AllFieldsHonoured", "olmCatalogPlacement")
 
         second = await _catalog(registry, tmp_path, "two")
@@ -122,6 +124,7 @@ async def test_default_sources_are_served_beside_the_control_plane(
         # What a tenant deletes of ours comes back.
         await guest.delete(k.CATALOGSOURCES, both[0], olm.MARKETPLACE)
         await eventually(lambda: _served(admin, guest, both[0]), "it is there again")
+        await eventually(lambda: rests(admin, NAME), "nothing is on its way")
         before = len(Running.latest.writes)
         redhat = redhat.replace("aaaa", "bbbb")
         await _annotate(admin, {names.ANNOTATION_REDHAT_CATALOG_IMAGE: redhat})
@@ -167,6 +170,10 @@ async def _deployments(guest: Client, count: int) -> list[str]:
 
 async def _is_gone(guest: Client, resource: Resource, name: str) -> bool:
     return await guest.get_or_none(resource, name) is None
+
+
+async def _no_versions(guest: Client) -> bool:
+    return await guest.list(VERSIONS) == []
 
 
 async def _served(admin: Client, guest: Client, *sources: str) -> bool:

@@ -11,6 +11,7 @@ import pytest
 from tests.support import management as s
 from tests.support.api_server import ApiServer
 from tests.support.eventually import eventually
+from tests.support.hosted_operator import says
 from tests.support.registry import Registry
 
 from hcp.kube import Client, load_config
@@ -79,12 +80,9 @@ async def test_kills_through_create_and_delete_leave_exactly_the_right_objects(
         story.begin()
         await s.create(client, "calm", image, registry)
         await eventually(lambda: story.complete("clusters-calm"), "calm is made")
-        await asyncio.sleep(2)
-        expected = {
-            (kind, name.replace(await infra_id(client, "calm"), "INFRA").replace("calm", "NAME"))
-            for kind, name in await s.objects(client, "clusters-calm")
-        }
-        assert len(expected) > 50
+        # What a pass found is said at its end, when all is written.
+        await eventually(lambda: says(client, "calm", "InfrastructureReady", "True"), "and said")
+        assert len(await made_of(client, "calm")) > 50
         story.kill()
 
         # Killed right after the n-th write, that is between two writes of one pass.
@@ -100,10 +98,15 @@ async def test_kills_through_create_and_delete_leave_exactly_the_right_objects(
             story.kill()
         story.begin()
         await eventually(lambda: story.complete("clusters-storm"), "storm is made")
-        await asyncio.sleep(2)
+        await eventually(lambda: says(client, "storm", "InfrastructureReady", "True"), "and said")
+
+        async def alike() -> bool:
+            storm, calm = await made_of(client, "storm"), await made_of(client, "calm")
+            assert storm == calm, storm ^ calm
+            return True
+
+        await eventually(alike, "both have the very same objects")
         found = await s.objects(client, "clusters-storm")
-        infra = await infra_id(client, "storm")
-        assert {(kind, n.replace(infra, "INFRA").replace("storm", "NAME")) for kind, n in found} == expected
         s.verify_certificates(found)
         rolled = {key: o["metadata"]["generation"] for key, o in found.items() if key[0] in WORKLOADS}
         assert set(rolled.values()) == {1}, rolled
@@ -125,6 +128,13 @@ async def test_kills_through_create_and_delete_leave_exactly_the_right_objects(
         assert left == {"calm-pull-secret", "storm-pull-secret"}
         for resource in (k.CLUSTERROLES, k.CLUSTERROLEBINDINGS):
             assert not [o for o in await client.list(resource) if "storm" in o["metadata"]["name"]]
+
+
+async def made_of(client: Client, name: str) -> set[tuple[str, str]]:
+    """Its objects, by kind and by what their names would be in any cluster."""
+    infra = await infra_id(client, name)
+    found = await s.objects(client, f"clusters-{name}")
+    return {(kind, one.replace(infra, "INFRA").replace(name, "NAME")) for kind, one in found}
 
 
 async def infra_id(client: Client, name: str) -> str:

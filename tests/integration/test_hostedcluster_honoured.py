@@ -13,6 +13,7 @@ import pytest
 from tests.support import management as s
 from tests.support.api_server import ApiServer, free_port
 from tests.support.eventually import eventually
+from tests.support.hosted_operator import reports
 from tests.support.registry import Registry
 
 from hcp import pki
@@ -85,7 +86,7 @@ class OnlyApi(s.HostedProcesses):
         arguments = await self._materialize(client, ns, api)
         # The name stands for an address outside; here it is this machine.
         changes = {"--secure-port=6443": f"--secure-port={port}", ETCD: f"127.0.0.1:{etcd}"}
-        self._run(s._changed(arguments, changes))
+        await self._begin(s._changed(arguments, changes), f"https://127.0.0.1:{port}/readyz")
 
 
 async def says(client: Client, name: str, kind: str, status: str) -> bool:
@@ -139,7 +140,7 @@ async def test_a_control_plane_lives_on_somebody_elses_etcd(
         await eventually(lambda: made(admin, "away"), "the API server is deployed")
         assert f"--etcd-servers=https://{ETCD}" in await command(admin, "kube-apiserver", ns)
         await hosted.start_api(admin, ns, port, theirs.port)
-        secret = await admin.get(k.SECRETS, "away-admin-kubeconfig", "clusters")
+        secret = await eventually(lambda: admin.get_or_none(k.SECRETS, "away-admin-kubeconfig", "clusters"), "a login")
         async with Client(untrusted_kubeconfig.load(base64.b64decode(secret["data"]["kubeconfig"]))) as guest:
 
             async def answers() -> bool:
@@ -149,9 +150,8 @@ async def test_a_control_plane_lives_on_somebody_elses_etcd(
                     return False
 
             await eventually(answers, "the hosted API answers")
-        await s.report_ready(admin, ns)
-        await eventually(lambda: says(admin, "away", "Available", "True"), "Available")
-        assert await says(admin, "away", "UnmanagedEtcdAvailable", "True")
+        await eventually(lambda: says(admin, "away", "Available", "True"), "Available", reports(admin, ns))
+        await eventually(lambda: says(admin, "away", "UnmanagedEtcdAvailable", "True"), "their etcd is used")
         found = await s.objects(admin, ns)
         assert not [key for key in found if key[0] == "StatefulSet" or ("etcd" in key[1] and key[0] == "Service")]
         assert ("PodDisruptionBudget", "etcd") not in found
@@ -185,12 +185,16 @@ async def test_annotations_reach_the_processes(admin: Client, registry: Registry
         return right and "--v=5" in await command(admin, "kube-apiserver", ns)
 
     await eventually(followed, "they are followed")
-    assert "--v=1" in await command(admin, "kube-controller-manager", ns)
-    told = (await s.condition(admin, "noted", "AllFieldsHonoured"))["message"]
-    assert "no component 'unknown'" in told
-    assert "'loud' is not a number" in told
-    plane = await admin.get(k.HOSTEDCONTROLPLANES, "noted", ns)
-    assert plane["metadata"]["annotations"][names.ANNOTATION_DISABLE_AUTOSCALER] == "true"
+
+    async def told() -> bool:
+        assert "--v=1" in await command(admin, "kube-controller-manager", ns)
+        said = (await s.condition(admin, "noted", "AllFieldsHonoured"))["message"]
+        assert "no component 'unknown'" in said
+        assert "'loud' is not a number" in said
+        plane = await admin.get(k.HOSTEDCONTROLPLANES, "noted", ns)
+        return bool(plane["metadata"]["annotations"][names.ANNOTATION_DISABLE_AUTOSCALER] == "true")
+
+    await eventually(told, "what is not followed is said, and told to Cluster API")
     await admin.delete(k.HOSTEDCLUSTERS, "noted", "clusters")
 
 

@@ -14,7 +14,7 @@ from tests.support import management as s
 from tests.support.api_server import ApiServer
 from tests.support.definitions import open_crd
 from tests.support.eventually import eventually
-from tests.support.hosted_operator import Running, hands, mentions, rests, says
+from tests.support.hosted_operator import Running, hands, mentions, rests, says, told
 from tests.support.hosted_pods import HostedPods
 from tests.support.registry import Registry
 from tests.support.running_cluster import NAME, NS, kubeconfig
@@ -87,16 +87,18 @@ async def test_storage_comes_with_the_first_node_and_an_idle_one_writes_nothing(
         known = settings.parse(written["data"]["settings.json"])
         assert (known.namespace, known.default and known.default.name, known.classes) == (NS, "infra", {})
 
+        await eventually(lambda: _is(admin, "WaitingForAvailable"), "what is there and does not run yet")
         await s.report_ready(admin, NS)
         await guest_nodes.report_available(guest)
-        await eventually(lambda: says(admin, NAME, "StorageAvailable", "True"), "it works")
-        assert await mentions(admin, NAME, "StorageAvailable", "kubevirt-csi-infra-default (default)")
+        words = "kubevirt-csi-infra-default (default)"
+        await eventually(lambda: told(admin, NAME, "StorageAvailable", "True", words), "it works")
         await _what_the_driver_may_do_in_the_guest(admin, config.server)
 
         # What the tenant decides about its default class stays.
         no = {"metadata": {"annotations": {DEFAULT_CLASS: "false"}}}
         await guest.patch(k.STORAGECLASSES, "kubevirt-csi-infra-default", None, no)
         await eventually(lambda: rests(admin, NAME), "a look that writes nothing")
+        assert await told(admin, NAME, "StorageAvailable", "True", words), "and it stays so"
         kept = await guest.get(k.STORAGECLASSES, "kubevirt-csi-infra-default")
         assert kept["metadata"]["annotations"][DEFAULT_CLASS] == "false"
 
@@ -131,8 +133,8 @@ async def test_a_mapped_class_that_does_not_exist_is_named_and_none_means_none(
     for name in ("mapped", "bare"):
         await eventually(lambda name=name: says(admin, name, "AllFieldsHonoured", "True"), "nothing is in vain")  # type: ignore[misc]
     given = hands(admin, "clusters-mapped")
-    await eventually(lambda: says(admin, "mapped", "StorageAvailable", "False"), "it is told", given)
-    assert await mentions(admin, "mapped", "StorageAvailable", "no StorageClass nope")
+    missing = lambda: told(admin, "mapped", "StorageAvailable", "False", "no StorageClass nope")  # noqa: E731
+    await eventually(missing, "it is told", given)
     assert await s.condition(admin, "bare", "StorageAvailable") == {}
 
 
@@ -145,8 +147,9 @@ async def test_a_release_without_storage_costs_nothing_and_says_so_to_who_asks(
     await s.create(admin, "asks", plain, registry, platform=asked)
     await s.create(admin, "quiet", plain, registry)
     given = hands(admin, "clusters-asks")
-    await eventually(lambda: says(admin, "asks", "StorageAvailable", "False"), "it is told", given)
-    assert await mentions(admin, "asks", "StorageAvailable", "csi-external-provisioner")
-    assert await mentions(admin, "asks", "AllFieldsHonoured", "platform.kubevirt.storageDriver.type")
+    lacking = lambda: told(admin, "asks", "StorageAvailable", "False", "csi-external-provisioner")  # noqa: E731
+    await eventually(lacking, "it is told", given)
+    in_vain = lambda: mentions(admin, "asks", "AllFieldsHonoured", "platform.kubevirt.storageDriver.type")  # noqa: E731
+    await eventually(in_vain, "and which field is in vain")
     await eventually(lambda: says(admin, "quiet", "AllFieldsHonoured", "True"), "nobody asked here")
     assert await s.condition(admin, "quiet", "StorageAvailable") == {}

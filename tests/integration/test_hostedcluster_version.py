@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from tests.support import guest_nodes
 from tests.support import management as s
 from tests.support.api_server import account_token, free_port
 from tests.support.eventually import eventually
-from tests.support.hosted_operator import Running, gone, hands, says
+from tests.support.hosted_operator import Running, gone, hands, reports, rests, says
 from tests.support.passes import a_pass
 from tests.support.registry import Registry
 from tests.support.router import World, haproxy_binary
@@ -80,8 +82,8 @@ async def guest(
     try:
         await eventually(made, "the API server is deployed", hands(admin, NS))
         await hosted.start(admin, NS, port)
-        await s.report_ready(admin, NS)
-        await eventually(lambda: says(admin, NAME, "ConfigOperatorReconciliationSucceeded", "True"), "the inside")
+        inside = lambda: says(admin, NAME, "ConfigOperatorReconciliationSucceeded", "True")  # noqa: E731
+        await eventually(inside, "the inside", reports(admin, NS))
         secret = await admin.get(k.SECRETS, f"{NAME}-admin-kubeconfig", "clusters")
         text = base64.b64decode(secret["data"]["kubeconfig"])
         (tmp_path / "guest.kubeconfig").write_bytes(text)
@@ -108,7 +110,8 @@ async def test_a_cluster_tells_its_version_and_parts_from_its_first_node_on(
     async with a_pass("hostedcluster"):
         await admin.patch(k.HOSTEDCLUSTERS, NAME, "clusters", {"metadata": {"annotations": {"nudge": "1"}}})
     await eventually(lambda: says(admin, NAME, "ClusterVersionProgressing", "True"), "no nodes yet")
-    assert (await s.condition(admin, NAME, "ClusterVersionAvailable"))["reason"] == "NoWorkerNodesAvailable"
+    available = await eventually(lambda: s.condition(admin, NAME, "ClusterVersionAvailable"), "whether it is there")
+    assert available["reason"] == "NoWorkerNodesAvailable"
     served = {crd["spec"]["group"] for crd in await guest.list(k.CRDS)}
     assert "config.openshift.io" not in served, "a control plane without nodes pays nothing for it"
 
@@ -129,24 +132,28 @@ async def test_a_cluster_tells_its_version_and_parts_from_its_first_node_on(
         return {one["metadata"]["name"] for one in await guest.list(k.CLUSTEROPERATORS)} == OPERATORS
 
     await eventually(complete, "every part has its operator")
-    await _settings(guest)
+    await eventually(lambda: _settings(guest), "and every setting is told")
 
-    await guest_nodes.report_available(guest, but="coredns")
-    await eventually(lambda: _says(guest, "network", "Available", "True"), "the network is there")
+    most = partial(guest_nodes.report_available, guest, but="coredns")
+    await eventually(lambda: _says(guest, "network", "Available", "True"), "the network is there", most)
     assert await _says(guest, "dns", "Available", "False")
     assert await s.condition(admin, NAME, "ClusterVersionAvailable")
     assert (await _history(admin))["state"] == "Partial", "one part is missing"
-    await guest_nodes.report_available(guest)
 
     async def completed() -> bool:
         live = await guest.get(k.CLUSTERVERSIONS, "version")
         return bool(live["status"]["history"][0]["state"] == "Completed")
 
-    await eventually(completed, "the version is reached")
-    assert (await _history(admin))["state"] == "Completed"
-    assert await says(admin, NAME, "ClusterVersionAvailable", "True")
-    assert await says(admin, NAME, "ClusterVersionSucceeding", "True")
-    _as_people_see_it(bin_dir, tmp_path / "guest.kubeconfig")
+    await eventually(completed, "the version is reached", partial(guest_nodes.report_available, guest))
+
+    async def outside_too() -> bool:
+        kinds = ("ClusterVersionAvailable", "ClusterVersionSucceeding")
+        done = (await _history(admin))["state"] == "Completed"
+        return done and all([await says(admin, NAME, kind, "True") for kind in kinds])
+
+    await eventually(outside_too, "and told outside")
+    seen = partial(asyncio.to_thread, _as_people_see_it, bin_dir, tmp_path / "guest.kubeconfig")
+    await eventually(seen, "as people see it")
 
     await _nobody_inside_changes_it(guest)
     await _steady(admin, guest, operator)
@@ -180,9 +187,13 @@ async def _ingress(admin: Client, guest: Client) -> list[str]:
     )
     ports = {one["name"]: one["nodePort"] for one in service["spec"]["ports"]}
     assert set(ports) == {"http", "https"}
-    deployment = await guest.get(k.DEPLOYMENTS, "router-default", "openshift-ingress")
+    deployment = await eventually(
+        lambda: guest.get_or_none(k.DEPLOYMENTS, "router-default", "openshift-ingress"), "the router"
+    )
     assert f"--domain={DOMAIN}" in deployment["spec"]["template"]["spec"]["containers"][0]["args"]
-    shown = await guest.get(k.SECRETS, "default-ingress-cert", "openshift-ingress")
+    shown = await eventually(
+        lambda: guest.get_or_none(k.SECRETS, "default-ingress-cert", "openshift-ingress"), "its certificate"
+    )
     leaf = x509.load_pem_x509_certificate(base64.b64decode(shown["data"]["tls.crt"]))
     names = leaf.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     assert f"*.{DOMAIN}" in names.get_values_for_type(x509.DNSName)
@@ -196,15 +207,19 @@ async def _ingress(admin: Client, guest: Client) -> list[str]:
     route = (await eventually(led, "the Route in front of the machines"))["spec"]
     assert (route["host"], route["wildcardPolicy"]) == (f"https.{DOMAIN}", "Subdomain")
     assert route["tls"]["termination"] == "passthrough"
-    front = await admin.get(k.SERVICES, route["to"]["name"], NS)
-    assert [one["targetPort"] for one in front["spec"]["ports"]] == [ports["https"]]
-    assert front["spec"]["selector"]["kubevirt.io"] == "virt-launcher"
+
+    async def in_front() -> bool:
+        front = await admin.get(k.SERVICES, route["to"]["name"], NS)
+        assert [one["targetPort"] for one in front["spec"]["ports"]] == [ports["https"]]
+        return bool(front["spec"]["selector"]["kubevirt.io"] == "virt-launcher")
+
+    await eventually(in_front, "the Service it leads to")
     return list(deployment["spec"]["template"]["spec"]["containers"][0]["args"])
 
 
 async def _serves(admin: Client, guest: Client, args: list[str], tmp_path: Path) -> None:
     """The router as its pod would run it, with the rights of its account and no others."""
-    token = await account_token(guest, "router-default", "openshift-ingress")
+    token = await eventually(lambda: account_token(guest, "router-default", "openshift-ingress"), "its account")
     config = yaml.safe_load((tmp_path / "guest.kubeconfig").read_text())
     config["users"][0]["user"] = {"token": token}
     (tmp_path / "router.kubeconfig").write_text(yaml.safe_dump(config))
@@ -236,16 +251,17 @@ async def _serves(admin: Client, guest: Client, args: list[str], tmp_path: Path)
             server.close()
 
 
-async def _settings(guest: Client) -> None:
+async def _settings(guest: Client) -> bool:
     found = {resource: await guest.get(resource, "cluster") for resource in SETTINGS}
     assert at(found[k.INFRASTRUCTURES], "status.platform") == "KubeVirt"
     assert at(found[k.INFRASTRUCTURES], "status.controlPlaneTopology") == "External"
     assert at(found[k.INGRESS_CONFIGS], "spec.domain") == DOMAIN
     assert at(found[k.NETWORK_CONFIGS], "status.networkType") == "Flannel"
     assert at(found[k.PROXY_CONFIGS], "status.httpsProxy") == "http://proxy.test:3128"
+    return True
 
 
-def _as_people_see_it(bin_dir: Path, kubeconfig: Path) -> None:
+def _as_people_see_it(bin_dir: Path, kubeconfig: Path) -> bool:
     def get(*words: str) -> list[list[str]]:
         command = [str(bin_dir / "kubectl"), f"--kubeconfig={kubeconfig}", "get", "--no-headers", *words]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -255,6 +271,7 @@ def _as_people_see_it(bin_dir: Path, kubeconfig: Path) -> None:
     found = {row[0]: row[1:5] for row in get("co")}
     assert set(found) == OPERATORS
     assert all(row == ["1.36.3", "True", "False", "False"] for row in found.values()), found
+    return True
 
 
 async def _nobody_inside_changes_it(guest: Client) -> None:
@@ -271,11 +288,13 @@ async def _nobody_inside_changes_it(guest: Client) -> None:
 
 async def _steady(admin: Client, guest: Client, operator: Callable[[], Running]) -> None:
     running = Running.latest
-    before = await versions(guest)
-    running.writes.clear()
-    async with a_pass("hostedcluster"):
-        await admin.patch(k.HOSTEDCLUSTERS, NAME, "clusters", {"metadata": {"annotations": {"nudge": "2"}}})
-    assert running.writes == [] and await versions(guest) == before
+
+    async def still() -> dict[str, str] | None:
+        before = await versions(guest)
+        quiet = await rests(admin, NAME)
+        return before if quiet and await versions(guest) == before else None
+
+    before = await eventually(still, "a pass that writes nothing, outside and inside")
     # A new process goes through everything, and writes nothing.
     await running.stop()
     async with a_pass("hostedcluster", "guest", "cluster-version"):

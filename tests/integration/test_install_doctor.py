@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.support.api_server import ApiServer, account_token
+from tests.support.eventually import eventually
 
 from hcp.kube import Client, load_config
 from hcp.preflight.infra import rights
@@ -152,12 +153,14 @@ async def test_the_printed_rights_are_exactly_enough(own_server: ApiServer, tmp_
         for obj in yaml.safe_load_all(printed.stdout):
             if obj:
                 await owner.apply(obj)
-        # The authorizer reads rights from a cache that follows.
-        for _ in range(100):
+
+        async def enough() -> bool:
+            # The authorizer reads rights from a cache that follows.
             after = await rights(client, "vms")
-            if {one.state for one in after} == {"ok"}:
-                break
-        assert {one.state for one in after} == {"ok"}
+            assert {one.state for one in after} == {"ok"}, after
+            return True
+
+        await eventually(enough, "the printed rights are enough")
         elsewhere = await rights(client, "default")
         assert elsewhere[0].state == "failed"
         # What is handed over for a Secret carries a token, and impersonates nobody.

@@ -7,12 +7,14 @@ import contextlib
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import yaml
 from tests.support import crds as support
 from tests.support.api_server import ApiServer
+from tests.support.eventually import eventually
+from tests.support.rights import operators_count
 
 from hcp.kube import Client, load_config
 from hcp.kube import resources as r
@@ -33,18 +35,19 @@ def as_operator(server: ApiServer, directory: Path) -> Path:
     return path
 
 
-@contextlib.contextmanager
-def installed(server: ApiServer, directory: Path) -> Iterator[Path]:
+@contextlib.asynccontextmanager
+async def installed(server: ApiServer, directory: Path) -> AsyncIterator[Path]:
     """An operator that runs with the rights of its ServiceAccount; gives its log."""
     subprocess.run(
         [HCP, "install", "--image=x.example.com/hcp:1", "--development", f"--kubeconfig={server.kubeconfig}"],
         check=True,
         capture_output=True,
     )
-    log = directory / "operator.log"
+    kubeconfig, log = as_operator(server, directory), directory / "operator.log"
+    await operators_count(kubeconfig)
     with log.open("wb") as out:
         operator = subprocess.Popen(
-            [HCP, "operator", "run", f"--kubeconfig={as_operator(server, directory)}", "--metrics-port=-1"],
+            [HCP, "operator", "run", f"--kubeconfig={kubeconfig}", "--metrics-port=-1"],
             stdout=out,
             stderr=out,
             stdin=subprocess.DEVNULL,
@@ -54,7 +57,7 @@ def installed(server: ApiServer, directory: Path) -> Iterator[Path]:
         assert operator.poll() is None, log.read_text()
     finally:
         operator.terminate()
-        operator.wait(30)
+        operator.wait(120)
 
 
 async def create_cluster(client: Client) -> None:
@@ -64,40 +67,43 @@ async def create_cluster(client: Client) -> None:
     await client.create(cluster)
 
 
-async def until(client: Client, kind: str, status: str, log: Path) -> str:
-    """The message of a condition, once it has the status."""
-    give_up = time.monotonic() + 120
+async def until(client: Client, kind: str, status: str, log: Path, words: str = "") -> str:
+    """The message of a condition, once it has the status and these words."""
+    give_up = time.monotonic() + 300
     while time.monotonic() < give_up:
         found = await client.get(r.HOSTEDCLUSTERS, "demo", "clusters")
         for one in (found.get("status") or {}).get("conditions") or []:
-            if one["type"] == kind and one["status"] == status:
+            if one["type"] == kind and one["status"] == status and words in one["message"].lower():
                 return str(one["message"])
         await asyncio.sleep(0.2)
     raise AssertionError(log.read_text())
 
 
 async def test_a_first_pass_needs_no_further_rights(own_server: ApiServer, tmp_path: Path) -> None:
-    with installed(own_server, tmp_path) as log:
-        async with Client(load_config(own_server.kubeconfig)) as client:
-            await create_cluster(client)
-            await until(client, "ValidReleaseImage", "False", log)
-            assert await client.get(r.NAMESPACES, "clusters-demo")
-            assert await client.get(r.SERVICES, "kube-apiserver", "clusters-demo")
+    async with installed(own_server, tmp_path) as log, Client(load_config(own_server.kubeconfig)) as client:
+        await create_cluster(client)
+        await until(client, "ValidReleaseImage", "False", log)
+        assert await client.get(r.NAMESPACES, "clusters-demo")
+        assert await client.get(r.SERVICES, "kube-apiserver", "clusters-demo")
     assert FORBIDDEN not in log.read_text()
 
 
 async def test_a_missing_right_is_told_and_heals(own_server: ApiServer, tmp_path: Path) -> None:
-    with installed(own_server, tmp_path) as log:
-        async with Client(load_config(own_server.kubeconfig)) as client:
-            role = await client.get(r.CLUSTERROLES, "hypershift-operator")
-            less = [rule for rule in role["rules"] if "poddisruptionbudgets" not in rule["resources"]]
-            reading = {"apiGroups": ["policy"], "resources": ["poddisruptionbudgets"], "verbs": ["list", "watch"]}
-            await client.patch(r.CLUSTERROLES, "hypershift-operator", None, {"rules": [*less, reading]})
-            await create_cluster(client)
-            said = await until(client, "ReconciliationSucceeded", "False", log)
-            assert FORBIDDEN in said
-            assert "poddisruptionbudgets" in said.lower()
-            # What does not need the right is made all the same.
-            assert await client.get(r.SERVICES, "kube-apiserver", "clusters-demo")
-            await client.patch(r.CLUSTERROLES, "hypershift-operator", None, {"rules": role["rules"]})
-            await until(client, "ReconciliationSucceeded", "True", log)
+    async with installed(own_server, tmp_path) as log, Client(load_config(own_server.kubeconfig)) as client:
+        role = await client.get(r.CLUSTERROLES, "hypershift-operator")
+        less = [rule for rule in role["rules"] if "poddisruptionbudgets" not in rule["resources"]]
+        reading = {"apiGroups": ["policy"], "resources": ["poddisruptionbudgets"], "verbs": ["list", "watch"]}
+        await client.patch(r.CLUSTERROLES, "hypershift-operator", None, {"rules": [*less, reading]})
+        async with Client(load_config(tmp_path / "operator.yaml")) as operator:
+            await eventually(lambda: _lacks(operator), "the right is gone")
+        await create_cluster(client)
+        said = await until(client, "ReconciliationSucceeded", "False", log, "poddisruptionbudgets")
+        assert FORBIDDEN in said
+        # What does not need the right is made all the same.
+        assert await client.get(r.SERVICES, "kube-apiserver", "clusters-demo")
+        await client.patch(r.CLUSTERROLES, "hypershift-operator", None, {"rules": role["rules"]})
+        await until(client, "ReconciliationSucceeded", "True", log)
+
+
+async def _lacks(operator: Client) -> bool:
+    return not await operator.allowed("create", r.PDBS, "clusters-demo")

@@ -157,10 +157,11 @@ async def test_without_node_ports_the_tenant_is_told_and_nothing_is_led_astray(c
     assert await _mirrored(client, home, "web") is None
     before = await client.get(r.SERVICES, "web", home)
     # A node port that is named is enough, and the infra cluster gives none of its own.
-    ports = [{"port": 80, "nodePort": 32123}]
+    # Of those that no server gives by itself while it has others.
+    ports = [{"port": 80, "nodePort": 30042}]
     await client.patch(r.SERVICES, "web", home, {"spec": {"ports": ports}})
     infra = await eventually(lambda: _mirrored(client, home, "web"), "a load balancer")
-    assert infra["spec"]["ports"][0]["targetPort"] == 32123
+    assert infra["spec"]["ports"][0]["targetPort"] == 30042
     assert infra["spec"]["allocateLoadBalancerNodePorts"] is False and "nodePort" not in infra["spec"]["ports"][0]
 
     async def well() -> bool:

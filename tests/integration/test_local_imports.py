@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any
+
+from tests.support.eventually import eventually
 
 from hcp.kube import Client, load_config
 from hcp.kube.resources import PVCS
@@ -24,13 +25,13 @@ def claim(namespace: str, name: str, annotations: dict[str, str]) -> dict[str, A
 async def test_only_claims_that_a_disk_is_imported_into_ask_for_direct_writes(api_server: Path, namespace: str) -> None:
     async with Client(load_config(api_server)) as client:
         await apply_all(client, virtualization.direct_imports())
-        for attempt in range(100):  # the API server takes a policy up some time after it was written
-            made = await client.create(claim(namespace, f"disk-{attempt}", {SOURCE: "registry"}))
-            if made["metadata"]["annotations"].get(DIRECT) == "true":
-                break
-            await asyncio.sleep(0.1)
-        else:
-            raise AssertionError("claims of imports stay as they are")
+
+        async def asks() -> bool:
+            """The API server takes a policy up some time after it was written."""
+            made = await client.create(claim(namespace, "disk", {SOURCE: "registry"}), dry_run=True)
+            return bool(made["metadata"]["annotations"].get(DIRECT) == "true")
+
+        await eventually(asks, "claims of imports ask for direct writes")
         made = await client.create(claim(namespace, "data", {"example.com/a": "b"}))
         assert made["metadata"]["annotations"] == {"example.com/a": "b"}
         made = await client.create(claim(namespace, "bare", {}))

@@ -115,7 +115,11 @@ async def test_the_node_pulls_through_mirror_sets_while_they_are_there(
             await eventually(partial(asyncio.to_thread, pulled, daemon, folder, name), name)
         # What others wrote there stays as it was; the kubelet has the cluster's login.
         assert (folder / "inside.example.com/hosts.toml").read_text() == 'server = "https://inside.example.com"\n'
-        assert json.loads((tmp_path / "kubelet.json").read_text()) == closed.auths
+
+        async def login() -> bool:
+            return bool(json.loads((tmp_path / "kubelet.json").read_text()) == closed.auths)
+
+        await eventually(login, "the kubelet's login")
         for kind_of_set in (r.IDMS, r.ITMS, r.ICSP):
             await follower.delete(kind_of_set, kind_of_set.kind.lower())
         await eventually(partial(asyncio.to_thread, lambda: not (folder / SOURCE).exists()), "no mirror is left")

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
+
+from tests.support.eventually import eventually
 
 from hcp.kube import Client, Resource, load_config
 from hcp.local.addons import base
@@ -24,5 +27,5 @@ async def test_the_kubelet_needs_no_watch_of_the_api_server_to_read_what_its_pod
     async with Client(load_config(api_server)) as client:
         await apply_all(client, base.objects())
         for kind in ("persistentvolumeclaims", "secrets", "configmaps"):
-            assert await may(client, "get", kind), kind
+            await eventually(partial(may, client, "get", kind), kind)
         assert not await may(client, "delete", "secrets")

@@ -11,11 +11,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 from tests.support.api_server import free_port
 from tests.support.containerd import Containerd, containerd
+from tests.support.eventually import eventually
 from tests.support.registry import Registry, start
 from tests.support.registry_front import front
 
@@ -148,4 +150,9 @@ async def test_a_missing_login_is_said_where_the_puller_reads_it(closed: Registr
     rules = [MirrorRule(f"{SOURCE}/team", (f"{closed.host}/site",))]
     with node(tmp_path / "node", rules, {closed.host: closed.ca_pem.decode()}, None) as one:
         assert one.pull(f"{SOURCE}/team/secret@{digest}", check=False).returncode
-        assert f"the pull secret has none for {closed.host}" in (one.folder / "proxy.log").read_text()
+        words = f"the pull secret has none for {closed.host}"
+        await eventually(partial(asyncio.to_thread, _says, one.folder / "proxy.log", words), "it is said")
+
+
+def _says(log: Path, words: str) -> bool:
+    return words in log.read_text()

@@ -130,7 +130,7 @@ async def test_a_sick_node_is_restarted_then_replaced(admin: Client) -> None:
         found = await admin.list(k.VIRTUALMACHINES, HOSTED)
         return str(found[0]["metadata"]["name"]) if found else None
 
-    name = await eventually(machine_made, seconds=120)
+    name = await eventually(machine_made)
     first = await boot(admin, name)
     for document in await admin.list(k.SECRETS, names.OPERATOR_NAMESPACE, labels=LABEL_IGNITION_SERVER):
         body = {"metadata": {"annotations": {MARK_IGNITION_REACHED: "True"}}}
@@ -140,7 +140,7 @@ async def test_a_sick_node_is_restarted_then_replaced(admin: Client) -> None:
         check = await admin.get(k.MACHINEHEALTHCHECKS, "demo", HOSTED)
         return bool(check["status"].get("currentHealthy") == 1)
 
-    await eventually(watched, seconds=120)
+    await eventually(watched)
     machine = await admin.get(k.MACHINES, name, HOSTED)
 
     # Somebody works on the node: it is left alone, and that is said.
@@ -151,7 +151,7 @@ async def test_a_sick_node_is_restarted_then_replaced(admin: Client) -> None:
         told = await under_repair(admin)
         return told is not None and told["reason"] == "Held" and "cordoned" in told["message"]
 
-    await eventually(spared, seconds=120)
+    await eventually(spared)
     assert (await admin.get(k.VMIS, name, HOSTED))["metadata"]["uid"] == first
 
     # They are done, and it is still sick: restarted, once.
@@ -160,7 +160,7 @@ async def test_a_sick_node_is_restarted_then_replaced(admin: Client) -> None:
     async def ended() -> bool:
         return await admin.get_or_none(k.VMIS, name, HOSTED) is None
 
-    await eventually(ended, seconds=120)
+    await eventually(ended)
 
     async def restarting() -> bool:
         told = await under_repair(admin)
@@ -174,7 +174,7 @@ async def test_a_sick_node_is_restarted_then_replaced(admin: Client) -> None:
         nothing = not await admin.list(k.NODEREPAIRS, HOSTED) and await under_repair(admin) is None
         return nothing and {"RestartingNode", "NodeRecovered"} <= await reasons(admin)
 
-    await eventually(healed, seconds=120)
+    await eventually(healed)
     [same] = await admin.list(k.MACHINES, HOSTED)
     assert same["metadata"]["uid"] == machine["metadata"]["uid"]
     assert (await admin.get(k.VMIS, name, HOSTED))["metadata"]["uid"] == second
@@ -186,5 +186,5 @@ async def test_a_sick_node_is_restarted_then_replaced(admin: Client) -> None:
         left = {one["metadata"]["name"] for one in await admin.list(k.MACHINES, HOSTED)}
         return bool(left) and name not in left and "ReplacingNode" in await reasons(admin)
 
-    await eventually(replaced, seconds=180)
+    await eventually(replaced)
     assert not [one for one in await admin.list(k.NODEREPAIRS, HOSTED) if one["metadata"]["name"] != name]

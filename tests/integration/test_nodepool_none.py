@@ -22,13 +22,13 @@ from tests.support.node_pools import (
     condition,
     hosted_cluster,
     node_pool,
+    pool_rests,
     pool_with,
     prepare,
     quiet,
     running_operator,
 )
 from tests.support.own_machines import NONE, join, own_pool, report
-from tests.support.passes import a_pass
 
 from hcp.api.names import ANNOTATION_EXPECTED_NODES
 from hcp.kube import Client
@@ -71,7 +71,9 @@ async def user_data(client: Client, home: str, name: str = "demo") -> Object:
 async def document(client: Client, home: str, name: str = "demo") -> Object:
     """What a machine with this user data would be given."""
     target = (await user_data(client, home, name))["metadata"]["name"].removeprefix(f"user-data-{name}-")
-    stored = await client.get(r.SECRETS, f"ignition-{home}-demo.{name}-{target}", "hypershift")
+    stored = await eventually(
+        lambda: client.get(r.SECRETS, f"ignition-{home}-demo.{name}-{target}", "hypershift"), "its document"
+    )
     found: Object = json.loads(gzip.decompress(base64.b64decode(stored["data"]["payload"])))
     return found
 
@@ -106,10 +108,10 @@ async def test_a_pool_gets_its_document_and_no_machines(client: Client, home: st
         assert not absent & set(told)
         assert not [entry for entry in told.values() if "kubevirt" in json.dumps(entry).lower()]
         assert pool["status"]["version"] == "1.36.3" and pool["status"]["replicas"] == 0
-        before = await quiet(writes)
-        async with a_pass("nodepool"):
-            await client.patch(r.NODEPOOLS, "demo", home, {"metadata": {"annotations": {"example.com/x": "y"}}})
-        assert writes[before:] == []
+        nudge = lambda word: client.patch(  # noqa: E731
+            r.NODEPOOLS, "demo", home, {"metadata": {"annotations": {"example.com/x": word}}}
+        )
+        await pool_rests(writes, ["nodepool"], nudge)
 
 
 async def test_nodes_that_joined_are_counted_and_follow_their_pool(client: Client, home: str, api_server: Path) -> None:
@@ -158,11 +160,10 @@ async def test_nodes_that_joined_are_counted_and_follow_their_pool(client: Clien
             return bool((await client.get(r.NODEPOOLS, "demo", home))["status"]["replicas"] == 1)
 
         assert await eventually(gone)
-        before = await quiet(writes)
-        async with a_pass("nodes"):
-            await client.patch(r.NODES, "own-1", None, {"metadata": {"annotations": {"example.com/beat": "1"}}})
-        await quiet(writes)
-        assert writes[before:] == []
+        beat = lambda word: client.patch(  # noqa: E731
+            r.NODES, "own-1", None, {"metadata": {"annotations": {"example.com/beat": word}}}
+        )
+        await pool_rests(writes, ["nodes"], beat)
 
 
 async def test_an_upgrade_is_a_new_document_at_once(client: Client, home: str, api_server: Path) -> None:
@@ -233,8 +234,7 @@ async def test_a_pool_of_another_platform_than_its_cluster_is_refused(
 ) -> None:
     async with running_operator(api_server):
         await client.create(node_pool(home))
-        pool = await pool_with(client, home, "ValidPlatformConfig", "False")
-        assert "make a pool of platform None" in condition(pool, "ValidPlatformConfig")["message"]
+        await pool_with(client, home, "ValidPlatformConfig", "False", words="make a pool of platform None")
         assert await client.list(r.MACHINEDEPLOYMENTS, f"{home}-demo") == []
 
 

@@ -124,7 +124,11 @@ async def test_rules_without_a_host_are_served_where_the_class_permits_it(world:
     await answers(world, "nobody.example.com", "/exact", "exact")
     await answers(world, "nobody.example.com", "/exact/", "all")
     await answers(world, f"known.{DOMAIN}", "/a/b", "known")
-    assert (await world.https(f"nobody.{DOMAIN}", "/x", trust=CA.cert_pem.decode()))[2] == "all"
+
+    async def over_tls() -> bool:
+        return (await world.https(f"nobody.{DOMAIN}", "/x", trust=CA.cert_pem.decode()))[2] == "all"
+
+    await eventually(over_tls, "over TLS too")
     # The first namespace has them; the next one takes over when it is gone.
     other = await world.other_namespace()
     await world.service("late", await world.backend("second", tls=False), ns=other)
@@ -224,4 +228,8 @@ async def test_pods_that_speak_http2_without_tls(world: World, tmp_path: Path) -
         )
         await world.route("two", "two", tls="edge", host=f"two.{DOMAIN}", port={"targetPort": "grpc"}, insecure="Allow")
         await answers(world, f"two.{DOMAIN}", "/", "two")
-        assert (await world.https(f"two.{DOMAIN}"))[2] == "two"
+
+        async def over_tls() -> bool:
+            return (await world.https(f"two.{DOMAIN}"))[2] == "two"
+
+        await eventually(over_tls, "over TLS too")

@@ -68,7 +68,11 @@ async def test_an_edge_route_is_served_with_the_default_certificate_and_by_path(
     await answers(world, host, "root")
     await answers(world, host, "api", "/api/v1")
     await answers(world, host, "root", "/apis")
-    assert (await world.http(host, "/api"))[2] == "api", "plain HTTP is allowed there"
+
+    async def plainly() -> bool:
+        return (await world.http(host, "/api"))[2] == "api"
+
+    await eventually(plainly, "plain HTTP is allowed there")
     assert (await world.http(host, "/"))[0] == 503, "and not here"
     unknown = await world.https(f"nobody.{DOMAIN}", trust=CA.cert_pem.decode())
     assert unknown[0] == 503, "names that nobody claims are answered, with the default certificate"
@@ -176,7 +180,11 @@ async def test_ingresses_are_served_by_exact_path_and_by_whole_elements(world: W
         "/foo/only/x": "foo",
     }.items():
         await answers(world, host, wanted, path)
-    assert (await world.http(host, "/foo"))[2] == "foo"
+
+    async def plainly() -> bool:
+        return (await world.http(host, "/foo"))[2] == "foo"
+
+    await eventually(plainly, "over plain HTTP too")
 
     async def told() -> bool:
         live = await world.client.get(r.INGRESSES, "shop", world.namespace)

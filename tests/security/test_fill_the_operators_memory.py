@@ -55,6 +55,13 @@ async def test_of_the_guests_objects_only_what_is_used_is_kept(
     try:
         for informer in following:
             await informer.wait_synced()
+
+        async def all_there() -> bool:
+            # The first list comes from the server's cache, which may be a moment behind.
+            known = (session.services.get("balancer", namespace), session.nodes.get(f"n-{namespace}"))
+            return all(one is not None for one in known)
+
+        await eventually(all_there, "what was made before is known")
         mine = [one["metadata"]["name"] for one in session.services.list(namespace)]
         assert mine == ["balancer"]
         kept = session.services.get("balancer", namespace)
@@ -84,7 +91,11 @@ async def test_there_is_an_end_to_what_is_followed(client: Client, namespace: st
     await informer.start()
     try:
         await informer.wait_synced()
-        assert len(informer.list()) == 30
+
+        async def full() -> bool:
+            return len(informer.list()) == 30
+
+        await eventually(full, "as many as it takes")
         late = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "late", "namespace": namespace}}
         await client.create(late)
         await client.patch(k.CONFIGMAPS, "c-000", namespace, {"data": {"a": "b"}})

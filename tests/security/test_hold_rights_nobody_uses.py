@@ -23,6 +23,7 @@ from tests.support.definitions import open_crd
 from tests.support.eventually import eventually
 from tests.support.machines import instance, launcher, machine, run_launcher, virtual_machine
 from tests.support.registry import start as start_registry
+from tests.support.rights import operators_count
 from tests.support.security import audit
 from tests.support.security.managers import USER
 
@@ -75,6 +76,7 @@ async def as_operator(server: ApiServer, admin: Client) -> Path:
     config["users"][0]["user"] = {"token": await account_token(admin, rights.ACCOUNT, names.OPERATOR_NAMESPACE)}
     path = server.directory / "operator.kubeconfig"
     path.write_text(yaml.safe_dump(config))
+    await operators_count(path)  # else what is refused meanwhile would count as missing
     return path
 
 
@@ -100,7 +102,7 @@ def running(kubeconfig: Path) -> Iterator[None]:
         assert process.poll() is None, log.read_text()[-3000:]
     finally:
         process.terminate()
-        process.wait(60)
+        process.wait(300)
 
 
 async def a_cluster_comes_and_goes(server: ApiServer, directory: Path) -> None:

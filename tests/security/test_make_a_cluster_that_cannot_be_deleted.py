@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import copy
+from functools import partial
 from typing import Any
 
 import yaml
@@ -87,8 +88,12 @@ async def test_without_an_infra_cluster_deletion_ends(
     body = {"metadata": {"annotations": {names.ANNOTATION_SKIP_INFRA_CLEANUP: "true"}}}
     await attacker.client.patch(k.HOSTEDCLUSTERS, "away", attacker.namespace, body)
     await eventually(lambda: gone("away"), "the one that is away is gone")
+
+    async def noted(name: str) -> bool:
+        return any("Not cleaned up" in message and "vms" in message for message in await events(name))
+
     for name in ("refused", "away"):
-        assert any("Not cleaned up" in message and "vms" in message for message in await events(name)), name
+        await eventually(partial(noted, name), f"an event tells what {name} left")
 
 
 async def test_a_name_that_fits_no_label_does_not_hold_deletion_up(

@@ -58,10 +58,15 @@ async def test_an_address_that_no_node_has_stays_closed(
         return found if found.get("status") == "False" and address in found["message"] else None
 
     assert (await eventually(named))["reason"] == "NotANodeAddress"
-    made = await eventually(lambda: policy(admin, attacker, "mine"))
-    assert set(single(made["spec"]["egress"])) == {"169.254.20.10/32"}  # a DNS cache of nodes, port 53
-    everywhere = made["spec"]["egress"][0]["to"][0]["ipBlock"]
-    assert f"{NODE}/32" in everywhere["except"] and "169.254.0.0/16" in everywhere["except"]
+
+    async def closed() -> bool:
+        """Once the node is known too."""
+        made = await policy(admin, attacker, "mine") or {}
+        assert set(single(made["spec"]["egress"])) == {"169.254.20.10/32"}  # a DNS cache of nodes, port 53
+        everywhere = made["spec"]["egress"][0]["to"][0]["ipBlock"]
+        return f"{NODE}/32" in everywhere["except"] and "169.254.0.0/16" in everywhere["except"]
+
+    await eventually(closed, "it stays closed")
 
 
 async def test_a_node_is_opened_at_the_node_ports_and_at_no_other(

@@ -169,7 +169,8 @@ async def test_no_secret_opens_to_a_managers_token_elsewhere(
                 }
             )
         # In a hosted namespace it opens the ones its work names.
-        assert (await taken.get(k.SECRETS, "user-data", HOSTED))["data"]
+        opened = await eventually(lambda: taken.get(k.SECRETS, "user-data", HOSTED), "its rights there count")
+        assert opened["data"]
 
 
 async def test_no_machine_is_made_elsewhere(management: ApiServer, admin: Client) -> None:
@@ -180,7 +181,7 @@ async def test_no_machine_is_made_elsewhere(management: ApiServer, admin: Client
                 await taken.create(machine("mine", place))
         with pytest.raises(Forbidden):
             await taken.list(k.VIRTUALMACHINES)
-        await taken.create(machine("probe", HOSTED))
+        await eventually(lambda: taken.create(machine("probe", HOSTED)), "its rights there count")
         await taken.delete(k.VIRTUALMACHINES, "probe", HOSTED)
 
 
@@ -264,7 +265,7 @@ async def test_the_managers_do_their_work_with_these_rights_and_use_them_all(
         return True
 
     # A watch is written down when it is over, which the server finds out a moment after the managers have gone.
-    await eventually(all_used, "every right is used", seconds=60)
+    await eventually(all_used, "every right is used")
     # Refused was only what the attacks above asked for; the managers themselves got all they wanted.
     for account in COMPONENTS.values():
         assert "forbidden" not in managers.log(account), managers.log(account)[-3000:]

@@ -253,7 +253,7 @@ async def test_a_team_writes_such_names_into_its_hosted_cluster(
     await attacker.cluster(
         "mirrored", release={"image": "registry.example.com/hcp/release:1"}, imageContentSources=sources
     )
-    async with asyncio.timeout(120):
+    async with asyncio.timeout(300):
         for name in (*named, "mirrored"):
             while True:
                 said = await attacker.condition(name, "ValidReleaseImage")

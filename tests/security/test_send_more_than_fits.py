@@ -156,7 +156,7 @@ async def test_registries_that_never_finish_take_no_worker_from_others(
         spec: dict[str, Any] = {"release": {"image": registry.image()}, "additionalTrustBundle": {"name": "trust"}}
         await attacker.cluster(f"slow-{number}", **spec)
     team = await enter(admin, management)
-    async with team.client, asyncio.timeout(180):
+    async with team.client, asyncio.timeout(300):
         await team.cluster("quick")
         while (await team.condition("quick", "ValidReleaseImage")).get("status") != "False":
             await asyncio.sleep(0.2)

@@ -71,8 +71,12 @@ async def running(client: Client, namespace: str) -> AsyncIterator[Server]:
         except aiohttp.ClientError:
             return False
 
+    async def known() -> bool:
+        return (await made.ask("t1"))[0] == 200
+
     try:
         await eventually(up)
+        await eventually(known, "it knows its document")
         yield made
     finally:
         task.cancel()

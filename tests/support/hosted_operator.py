@@ -57,6 +57,12 @@ async def mentions(client: Client, name: str, kind: str, words: str) -> bool:
     return words in str((await s.condition(client, name, kind)).get("message"))
 
 
+async def told(client: Client, name: str, kind: str, status: str, words: str = "") -> dict[str, Any] | None:
+    """The condition as soon as it says that: what is asked of it afterwards is of the same moment."""
+    found = await s.condition(client, name, kind)
+    return found if found.get("status") == status and words in str(found.get("message")) else None
+
+
 async def rests(client: Client, name: str) -> bool:
     """Whether a pass over this cluster wrote nothing. One that always writes never rests."""
     before = len(Running.latest.writes)
@@ -69,6 +75,15 @@ async def rests(client: Client, name: str) -> bool:
 async def gone(client: Client, name: str) -> bool:
     left = await client.get_or_none(k.HOSTEDCLUSTERS, name, "clusters")
     return left is None and await client.get_or_none(k.NAMESPACES, f"clusters-{name}") is None
+
+
+def reports(client: Client, ns: str) -> Callable[[], Awaitable[None]]:
+    """What controllers say of all that is there by now; more may come."""
+
+    async def work() -> None:
+        await s.report_ready(client, ns)
+
+    return work
 
 
 def hands(client: Client, ns: str, address: str = "127.0.0.1") -> Callable[[], Awaitable[None]]:

@@ -209,6 +209,17 @@ async def driver(client: Client, folder: Path, given: Settings = SETTINGS) -> As
         yield channel
 
 
+async def ask(channel: grpc.aio.Channel, made: Hands, request: Any) -> Any:
+    """As sidecars do: what is not ready yet is asked for again, unless the test itself holds something up."""
+    async with asyncio.timeout(300):
+        while True:
+            try:
+                return await rpc.call(channel, request, within=60)
+            except grpc.aio.AioRpcError as error:
+                if error.code() is not grpc.StatusCode.UNAVAILABLE or made.idle:
+                    raise
+
+
 @asynccontextmanager
 async def attacher(client: Client, guest: Client, given: Settings = SETTINGS) -> AsyncIterator[Attacher]:
     """Follows the VolumeAttachments of the guest, which may be the same API server."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-from collections.abc import AsyncIterator, Mapping
+import uuid
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +14,7 @@ from typing import Any, TypeVar
 from tests.support import crds as crds_support
 from tests.support.definitions import CLUSTER_API, VIRTUALIZATION, real
 from tests.support.eventually import eventually
+from tests.support.passes import a_pass
 
 from hcp.api.names import LABEL_CONTROL_PLANE_NAMESPACE
 from hcp.controlplane.hostedcontrolplane import hosted_control_plane
@@ -205,14 +207,32 @@ async def deployment_of(client: Client, namespace: str, name: str = "demo") -> O
     return await eventually(ask)
 
 
-async def pool_with(client: Client, namespace: str, kind: str, status: str, name: str = "demo") -> Object:
+async def pool_with(
+    client: Client, namespace: str, kind: str, status: str, name: str = "demo", *, words: str = ""
+) -> Object:
+    """The pool, once a condition has this status and these words."""
+
     async def ask() -> Object:
         pool = await client.get(r.NODEPOOLS, name, namespace)
         found = next(entry for entry in pool["status"]["conditions"] if entry["type"] == kind)
-        assert found["status"] == status, found
+        assert found["status"] == status and words in found["message"], found
         return pool
 
     return await eventually(ask)
+
+
+async def pool_rests(
+    writes: list[tuple[str, str]], controllers: Sequence[str], change: Callable[[str], Awaitable[Any]]
+) -> None:
+    """Wait for passes that write nothing: ones that always write never rest. `change` is given a word of its own."""
+
+    async def rested() -> bool:
+        before = len(writes)
+        async with a_pass(*controllers):
+            await change(uuid.uuid4().hex)
+        return writes[before:] == []
+
+    await eventually(rested, f"{', '.join(controllers)} write nothing")
 
 
 async def quiet(writes: list[tuple[str, str]]) -> int:

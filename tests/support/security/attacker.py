@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import secrets
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from tests.support import crds as crds_support
 from tests.support.api_server import ApiServer, account_token
+from tests.support.eventually import eventually
 
 from hcp.kube import Client, ClusterConfig
 from hcp.kube import resources as k
@@ -79,7 +81,11 @@ async def enter(admin: Client, server: ApiServer, name: str = "") -> Attacker:
     )
     token = await account_token(admin, "team", name)
     ca = (server.directory / "ca.crt").read_bytes()
-    return Attacker(Client(ClusterConfig(server.url, ca_pem=ca, auth=UserAuth(token=token))), name, token)
+    client = Client(ClusterConfig(server.url, ca_pem=ca, auth=UserAuth(token=token)))
+    for resource in (k.HOSTEDCLUSTERS, k.SECRETS):
+        # The authorizer reads rights from a cache that follows.
+        await eventually(partial(client.allowed, "create", resource, name), "its rights count")
+    return Attacker(client, name, token)
 
 
 def _b64(value: str | bytes) -> str:

@@ -6,7 +6,10 @@ import dataclasses
 import secrets
 from pathlib import Path
 
+from tests.support.eventually import eventually
+
 from hcp.kube import Client, load_config
+from hcp.kube import resources as r
 
 RBAC = "rbac.authorization.k8s.io"
 
@@ -28,4 +31,7 @@ async def namespace_owner(admin: Client, kubeconfig: Path) -> tuple[Client, str]
         }
     )
     config = load_config(kubeconfig)
-    return Client(dataclasses.replace(config, auth=dataclasses.replace(config.auth, impersonate=name))), name
+    client = Client(dataclasses.replace(config, auth=dataclasses.replace(config.auth, impersonate=name)))
+    # The authorizer reads rights from a cache that follows.
+    await eventually(lambda: client.allowed("create", r.ROUTES, name), "its rights count")
+    return client, name

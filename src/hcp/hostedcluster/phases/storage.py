@@ -42,7 +42,7 @@ async def run(scope: Scope) -> Learned | None:
 
 
 def not_available(guest: GuestState | None) -> tuple[str, ...] | None:
-    """Inside the guest: the driver's own parts, and a ready node: while there is none, nobody can tell how the parts are."""
+    """Inside the guest: the driver's own parts, and a ready node: without one nobody can tell how the parts are."""
     if guest is None or not guest.reachable:
         return None
     return tuple(one for one in guest.waiting if "csi" in one or (guest.nodes and one == READY_NODE))
