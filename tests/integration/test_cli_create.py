@@ -314,7 +314,7 @@ async def test_destroy_marks_cloud_resources_and_waits(hcp_cli: Runner, client: 
     held = {"metadata": {"finalizers": ["hypershift.openshift.io/finalizer"]}}
     await client.patch(HOSTEDCLUSTERS, "demo", namespace, held)
     destroy = ("destroy", "cluster", "kubevirt", "--name", "demo", "--namespace", namespace)
-    text = hcp_cli.fails(*destroy, "--cluster-grace-period", "2s", code=3)
+    text = hcp_cli.fails(*destroy, "--cluster-grace-period", "8s", code=3)
     assert "held by hypershift.openshift.io/finalizer" in text
     cluster = await client.get(HOSTEDCLUSTERS, "demo", namespace)
     assert cluster["metadata"]["annotations"]["hypershift.openshift.io/cleanup-cloud-resources"] == "true"

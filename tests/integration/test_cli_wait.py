@@ -92,7 +92,7 @@ async def test_what_waiting_does_not_heal_is_said_once_with_what_to_do(
 
 async def test_nothing_is_asked_while_nothing_happens(hcp_cli: Runner, client: Client, namespace: str) -> None:
     hcp_cli.create("demo", namespace)
-    waiting = Waiting(hcp_cli.start("wait", "cluster", "demo", "-n", namespace, "-vv", "--timeout", "8s"))
+    waiting = Waiting(hcp_cli.start("wait", "cluster", "demo", "-n", namespace, "-vv", "--timeout", "20s"))
     await waiting.line_with("nothing ready yet")
     code, err = await waiting.end()
     assert code == 3
@@ -105,12 +105,12 @@ async def test_the_time_is_up(hcp_cli: Runner, client: Client, namespace: str) -
     hcp_cli.create("demo", namespace)
     release = condition("ValidReleaseImage", "False", "InvalidImage", "manifest unknown")
     await report(client, namespace, release)
-    text = hcp_cli.fails("wait", "cluster", "demo", "-n", namespace, "--timeout", "2s", code=3)
-    assert f"Error: hosted cluster {namespace}/demo is not ready after 2 s: nothing ready yet; " in text
+    text = hcp_cli.fails("wait", "cluster", "demo", "-n", namespace, "--timeout", "8s", code=3)
+    assert f"Error: hosted cluster {namespace}/demo is not ready after 8 s: nothing ready yet; " in text
     assert "release waits (InvalidImage: manifest unknown)" in text
     assert "node pool demo: 0 of 2 nodes" in text
     assert f"hcp wait cluster demo -n {namespace} goes on waiting" in text
-    text = hcp_cli.fails("wait", "nodepool", "demo", "-n", namespace, "--for=deleted", "--timeout=2s", code=3)
+    text = hcp_cli.fails("wait", "nodepool", "demo", "-n", namespace, "--for=deleted", "--timeout=8s", code=3)
     assert "is not being deleted" in text
 
 

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from tests.support import crds as support
 from tests.support.api_server import ApiServer
+from tests.support.eventually import eventually
 
 from hcp import pki
 from hcp.kube import Client, load_config
@@ -110,8 +111,12 @@ async def test_install_again_upgrade_and_uninstall(world: World) -> None:
 
         await client.delete(r.HOSTEDCLUSTERS, "demo", "clusters")
         world.hcp("uninstall")
-        left = [crd["metadata"]["name"] for crd in await client.list(r.CRDS)]
-        assert not [name for name in left if "hypershift" in name or "route" in name]
+
+        async def no_kinds() -> bool:
+            left = [crd["metadata"]["name"] for crd in await client.list(r.CRDS)]
+            return not [name for name in left if "hypershift" in name or "route" in name]
+
+        await eventually(no_kinds, "its kinds are gone")
         roles = [one["metadata"]["name"] for one in await client.list(r.CLUSTERROLES)]
         assert not [name for name in roles if "hypershift" in name or "hcp" in name]
         assert not [

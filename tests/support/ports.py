@@ -41,7 +41,8 @@ def _ours(kernel: str) -> range:
 
 def _next(before: int, ours: range) -> int:
     start = ours.index(before) + 1 if before in ours else 0
-    for number in (*ours[start:], *ours[:start]):
+    order: list[int] = [*ours[start:], *ours[:start]]
+    for number in order:
         if _is_free(number):
             return number
     with socket.socket() as sock:
