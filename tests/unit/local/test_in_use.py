@@ -45,7 +45,7 @@ async def test_a_supervisor_out_of_a_folder_is_found(
         str(python), "-m", "hcp.local.supervisor", str(layout.root), env={"PYTHONPATH": os.pathsep.join(sys.path)}
     )
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             while not in_use.clusters_from(tmp_path / "my venv"):
                 assert process.returncode is None
                 await asyncio.sleep(0.02)

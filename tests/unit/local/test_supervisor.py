@@ -53,7 +53,7 @@ async def start(layout: Layout) -> AsyncIterator[Any]:
 
 
 async def until(layout: Layout, check: Any) -> dict[str, Any]:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(300):
         while True:
             facts = await asyncio.to_thread(control.ask, layout, "facts")
             if facts is not None and check(facts):
@@ -118,7 +118,7 @@ async def test_a_killed_supervisor_leaves_nothing_running(layout: Layout, start:
     facts = await until(layout, lambda f: state(f, "worker")["state"] == "running")
     process.kill()
     await process.wait()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(300):
         while control.start_time(state(facts, "worker")["pid"]):
             await asyncio.sleep(0.02)
     assert control.running(layout) is None
