@@ -209,7 +209,7 @@ async def test_an_operator_that_dies_in_between_goes_on_where_it_was(
     for writes in (1, 2, 3, 4, 6, 9, 14, 20):
         process = s.OperatorProcess(server, die_after_writes=writes)
         with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(25):
                 while not process.ended and not await finished(admin, "again"):
                     await asyncio.sleep(0.1)
         process.kill()
