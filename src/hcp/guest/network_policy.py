@@ -18,6 +18,7 @@ from hcp.guest.objects import (
     cluster_role,
     cluster_role_binding,
     daemon_set,
+    done_once,
     host_path,
     service_account,
 )
@@ -124,33 +125,11 @@ def _enforcing(g: GuestParams, image: str) -> Manifest:
 
 
 def _ending(image: str) -> Manifest:
-    """The work is done by the init container: the pod is ready when its node has no rules any more."""
-    common = {"image": image, "imagePullPolicy": "IfNotPresent"}
+    """Its pods are ready when their node has no rules any more."""
     clean = {
         "name": "clean",
-        **common,
         "command": ["sh", "-c", _CLEAN],
         "securityContext": _RIGHTS,
         "volumeMounts": [_LOCK],
     }
-    rest = {
-        "name": "done",
-        **common,
-        "command": ["sleep", "2147483647"],
-        "resources": {"requests": {"cpu": "1m", "memory": "4Mi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": True,
-            "runAsNonRoot": True,
-            "runAsUser": 65532,
-        },
-    }
-    return {
-        "serviceAccountName": NAME,
-        "automountServiceAccountToken": False,
-        "terminationGracePeriodSeconds": 1,
-        "initContainers": [clean],
-        "containers": [rest],
-        "volumes": _VOLUMES,
-    }
+    return done_once(NAME, image, clean, {"volumes": _VOLUMES})

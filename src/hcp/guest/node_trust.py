@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 
 from hcp.controlplane.meta import digest
-from hcp.guest.objects import GuestParams, Manifest, config_map, daemon_set, host_path, service_account
+from hcp.guest.objects import GuestParams, Manifest, config_map, daemon_set, done_once, host_path, service_account
 
 NAME = "node-trust"
 _SCRIPT = r"""
@@ -41,11 +41,9 @@ def objects(g: GuestParams) -> list[Manifest]:
 
 
 def _daemon_set(image: str, mark: str) -> Manifest:
-    """The work is done by the init container: the pod is ready when its node trusts what `mark` stands for."""
-    common = {"image": image, "imagePullPolicy": "IfNotPresent"}
+    """Its pods are ready when their node trusts what `mark` stands for."""
     writer = {
         "name": "write",
-        **common,
         "command": ["sh", "/trust/script"],
         "env": [{"name": "MARK", "value": mark}],
         # To restart the kubelet it has to enter the node; kube-proxy has the same rights all the time.
@@ -56,30 +54,12 @@ def _daemon_set(image: str, mark: str) -> Manifest:
             {"name": "kubelet", "mountPath": "/node/kubelet"},
         ],
     }
-    rest = {
-        "name": "done",
-        **common,
-        "command": ["sleep", "2147483647"],
-        "resources": {"requests": {"cpu": "1m", "memory": "4Mi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": True,
-            "runAsNonRoot": True,
-            "runAsUser": 65532,
-        },
-    }
     pod = {
         "hostPID": True,
-        "serviceAccountName": NAME,
-        "automountServiceAccountToken": False,
-        "terminationGracePeriodSeconds": 1,
-        "initContainers": [writer],
-        "containers": [rest],
         "volumes": [
             {"name": "trust", "configMap": {"name": NAME}},
             host_path("kubernetes", "/etc/kubernetes", "Directory"),
             host_path("kubelet", "/var/lib/kubelet", "Directory"),
         ],
     }
-    return daemon_set(NAME, pod, {"hcp/config-hash": mark})
+    return daemon_set(NAME, done_once(NAME, image, writer, pod), {"hcp/config-hash": mark})

@@ -104,6 +104,32 @@ def host_path(name: str, path: str, kind: str = "DirectoryOrCreate") -> Manifest
     return {"name": name, "hostPath": {"path": path, "type": kind}}
 
 
+def done_once(name: str, image: str, work: Mapping[str, Any], pod: Mapping[str, Any]) -> Manifest:
+    """A pod whose init container does the work: it is ready when the work is done on its node, and then only rests."""
+    common = {"image": image, "imagePullPolicy": "IfNotPresent"}
+    rest = {
+        "name": "done",
+        **common,
+        "command": ["sleep", "2147483647"],
+        "resources": {"requests": {"cpu": "1m", "memory": "4Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+            "runAsNonRoot": True,
+            "runAsUser": 65532,
+        },
+    }
+    return {
+        "serviceAccountName": name,
+        "automountServiceAccountToken": False,
+        "terminationGracePeriodSeconds": 1,
+        "initContainers": [{**common, **work}],
+        "containers": [rest],
+        **pod,
+    }
+
+
 def daemon_set(name: str, pod: Mapping[str, Any], annotations: Mapping[str, str], unavailable: str = "10%") -> Manifest:
     """On every node, whatever its taints."""
     labels = {"k8s-app": name}

@@ -12,6 +12,8 @@ TYPICAL = {
     "etcd": 100,
     "kubernetes-1.36": 260,
     "kubernetes-1.35": 260,
+    "kubernetes-1.37": 260,
+    "kubernetes-1.34": 260,
     "containerd": 80,
     "cni-plugins": 10,
     "registry": 85,

@@ -31,8 +31,8 @@ class Registry:
         return list(self._components)
 
     def usual(self) -> list[str]:
-        """What building everything means: all but the components that are only made on request."""
-        return [name for name, component in self._components.items() if not component.on_request]
+        """What building everything means: all but what is only made on request, and what is made of that."""
+        return [name for name in self._components if not any(part.on_request for part in self.order([name]))]
 
     def get(self, name: str) -> Component:
         try:

@@ -6,7 +6,7 @@ from typing import Any
 
 from hcp.cli.shared import health, machine_messages
 from hcp.cli.shared.skew import cluster_version, skew_problem
-from hcp.cli.status.run import waiting_for
+from hcp.cli.status.run import not_worth_a_line, waiting_for
 from hcp.cli.status.text import screen
 from hcp.nodepool import ignored_fields
 
@@ -174,3 +174,13 @@ def test_the_reason_of_what_is_well_is_not_repeated() -> None:
     assert health.explain({"reason": "AsExpected", "message": "1 of 2 machines"}) == "1 of 2 machines"
     assert health.explain({"reason": "AsExpected", "message": ""}) == "AsExpected"
     assert health.explain({"reason": "NoDisk", "message": "full"}) == "NoDisk: full"
+
+
+def test_machines_that_cannot_move_are_no_problem_where_there_is_one_node() -> None:
+    here = {"spec": {"platform": {"type": "KubeVirt", "kubevirt": {}}}}
+    elsewhere = {"spec": {"platform": {"type": "KubeVirt", "kubevirt": {"credentials": {"infraNamespace": "vms"}}}}}
+    node: dict[str, object] = {"metadata": {"name": "one"}}
+    assert not_worth_a_line(here, [node]) == {"KubeVirtNodesLiveMigratable"}
+    # Of another cluster's nodes, or of those nobody may list, nothing is known.
+    for cluster, nodes in ((here, [node, node]), (elsewhere, [node]), (here, [])):
+        assert not_worth_a_line(cluster, nodes) == frozenset()

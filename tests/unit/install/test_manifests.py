@@ -108,7 +108,7 @@ def test_pods_can_only_be_reached_where_they_have_to_be() -> None:
 
 def test_supported_versions_name_the_default_release() -> None:
     found = find("ConfigMap", names.SUPPORTED_VERSIONS)
-    assert json.loads(found["data"]["supported-versions"]) == {"versions": ["1.36", "1.35"]}
+    assert json.loads(found["data"]["supported-versions"]) == {"versions": list(names.SUPPORTED_KUBERNETES)}
     assert found["data"][names.DEFAULT_RELEASE_KEY] == FULL.default_release
     assert found["metadata"]["labels"][names.LABEL_SUPPORTED_VERSIONS] == "true"
     assert names.DEFAULT_RELEASE_KEY not in base.supported_versions(Options())["data"]

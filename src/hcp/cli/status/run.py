@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from hcp.api import conditions as c
 from hcp.api import defaults, names
+from hcp.api.paths import at
 from hcp.cli.engine.command import Call
 from hcp.cli.engine.table import show_data
 from hcp.cli.shared import health, machine_messages
@@ -16,7 +18,7 @@ from hcp.cli.shared.pools import pools_of
 from hcp.cli.status.text import screen
 from hcp.kube import Client
 from hcp.kube.errors import Forbidden
-from hcp.kube.resources import DATAVOLUMES, DEPLOYMENTS, MACHINES, PODS, VMIS
+from hcp.kube.resources import DATAVOLUMES, DEPLOYMENTS, MACHINES, NODES, PODS, VMIS
 
 Object = dict[str, Any]
 MACHINE_CONTROLLERS = ("cluster-api", "capi-provider")
@@ -38,14 +40,16 @@ async def gather(client: Client, cluster: Object) -> Object:
     """Everything the screen shows, as data; what may not be read is left out."""
     meta = cluster["metadata"]
     control_plane = names.control_plane_namespace(meta["namespace"], meta["name"])
-    pools, pods, machines, vms, volumes, controllers = await asyncio.gather(
+    pools, pods, machines, vms, volumes, controllers, nodes = await asyncio.gather(
         pools_of(client, meta["namespace"], meta["name"]),
         _allowed(client.list(PODS, control_plane)),
         _allowed(client.list(MACHINES, control_plane)),
         _allowed(client.list(VMIS, control_plane)),
         _allowed(client.list(DATAVOLUMES, control_plane, f"{names.LABEL_CSI_ROLE}=volume")),
         _allowed(client.list(DEPLOYMENTS, names.OPERATOR_NAMESPACE)),
+        _allowed(client.list(NODES)),
     )
+    aside = not_worth_a_line(cluster, nodes)
     status = cluster.get("status") or {}
     entries = health.history(cluster)
     running = {vm["metadata"]["name"]: vm for vm in vms}
@@ -63,11 +67,11 @@ async def gather(client: Client, cluster: Object) -> Object:
         "endpoints": _endpoints(status),
         "kubeconfig": (status.get("kubeconfig") or {}).get("name", ""),
         "available": health.is_true(cluster, "Available"),
-        "problems": [_problem(item) for item in health.problems(cluster)],
+        "problems": _problems(cluster, aside),
         "pods": [_pod(pod) for pod in pods if not _is_vm(pod)],
         "machineControllers": [_deployment(d) for d in controllers if d["metadata"]["name"] in MACHINE_CONTROLLERS],
         "storage": _storage(cluster, volumes),
-        "nodePools": [_pool(pool) for pool in pools],
+        "nodePools": [_pool(pool, aside) for pool in pools],
         "machines": [_machine(machine, running) for machine in machines],
         "waitingFor": waiting_for(cluster, pools),
     }
@@ -100,8 +104,16 @@ def _storage(cluster: Object, volumes: list[Object]) -> str:
     return f"{found.get('message')}; {len(volumes)} volumes" if volumes else str(found.get("message"))
 
 
-def _problem(item: Object) -> Object:
-    return {key: str(item.get(key) or "") for key in ("type", "status", "reason", "message")}
+def not_worth_a_line(cluster: Object, nodes: list[Object]) -> frozenset[str]:
+    """Conditions nobody can do anything about: where there is one node only, no machine could move anyway."""
+    elsewhere = at(cluster, "spec.platform.kubevirt.credentials")
+    return frozenset({c.KUBEVIRT_LIVE_MIGRATABLE}) if len(nodes) == 1 and not elsewhere else frozenset()
+
+
+def _problems(obj: Object, aside: frozenset[str]) -> list[Object]:
+    fields = ("type", "status", "reason", "message")
+    found = (item for item in health.problems(obj) if item.get("type") not in aside)
+    return [{key: str(item.get(key) or "") for key in fields} for item in found]
 
 
 def _is_vm(pod: Object) -> bool:
@@ -135,7 +147,7 @@ def _deployment(deployment: Object) -> Object:
     }
 
 
-def _pool(pool: Object) -> Object:
+def _pool(pool: Object, aside: frozenset[str]) -> Object:
     have, wanted = health.nodes(pool)
     return {
         "name": pool["metadata"]["name"],
@@ -144,7 +156,7 @@ def _pool(pool: Object) -> Object:
         "desired": health.desired(pool),
         "version": str((pool.get("status") or {}).get("version") or ""),
         "ready": health.pool_ready(pool),
-        "problems": [_problem(item) for item in health.problems(pool)],
+        "problems": _problems(pool, aside),
     }
 
 
