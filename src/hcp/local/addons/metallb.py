@@ -27,7 +27,7 @@ def objects(manifest: str, images: Mapping[str, str], version: str) -> list[Obje
     for obj in found:
         obj["metadata"].pop("creationTimestamp", None)
         if obj["kind"] in WORKLOADS:
-            obj["metadata"]["labels"]["app.kubernetes.io/version"] = version
+            obj["metadata"]["labels"] = {**obj["metadata"]["labels"], "app.kubernetes.io/version": version}
             _adapt(obj["spec"]["template"]["spec"], images)
         if obj["kind"] == "DaemonSet":
             # Only the first node is on the wire where the machine asks for addresses of the link.
