@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-import yaml
 from tests.support import crds as crds_support
+from tests.support import definitions
 from tests.support.api_server import ApiServer
 from tests.support.guides import documents
 
-from hcp import payload
 from hcp.kube import Client, load_config
 from hcp.kube.errors import Invalid
 from hcp.preflight import metallb, platform
 
 NAMESPACE = "metallb-system"
-
-
-def definitions() -> list[dict[str, Any]]:
-    text = (payload.ensure(["metallb-manifests"])["metallb-manifests"] / "manifests/metallb-native.yaml").read_text()
-    found = [one for one in yaml.safe_load_all(text) if one["kind"] == "CustomResourceDefinition"]
-    for one in found:
-        # Nobody runs here who could translate between versions.
-        one["spec"].pop("conversion", None)
-    return found
 
 
 async def said(server: ApiServer) -> tuple[str, str]:
@@ -37,7 +25,7 @@ async def said(server: ApiServer) -> tuple[str, str]:
 async def test_pools_and_their_advertisements_are_what_counts(own_server: ApiServer) -> None:
     async with Client(load_config(own_server.kubeconfig)) as client:
         assert (await said(own_server))[0] == "warning"
-        await crds_support.install(client, definitions())
+        await crds_support.install(client, definitions.metallb())
         await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
         state, message = await said(own_server)
         assert state == "warning" and "no pool" in message
@@ -82,7 +70,7 @@ async def test_pools_and_their_advertisements_are_what_counts(own_server: ApiSer
 
 async def test_a_pool_without_addresses_is_refused_by_its_definition(own_server: ApiServer) -> None:
     async with Client(load_config(own_server.kubeconfig)) as client:
-        await crds_support.install(client, definitions())
+        await crds_support.install(client, definitions.metallb())
         empty = {**documents.metallb()[1], "metadata": {"name": "empty", "namespace": "default"}, "spec": {}}
         with pytest.raises(Invalid):
             await client.create(empty)
