@@ -19,7 +19,7 @@ from tests.support import crds as crds_support
 from tests.support import management as hostedcluster_support
 from tests.support import node_pools as nodepool_support
 from tests.support.api_server import ApiServer
-from tests.support.definitions import open_crd, real
+from tests.support.definitions import metallb, open_crd, real
 from tests.support.eventually import eventually
 from tests.support.guides import documents
 from tests.support.guides.shell import Shell
@@ -45,14 +45,8 @@ __all__ = ["published", "site", "source", "storage", "target"]
 
 Object = dict[str, Any]
 INGRESS_CONTROLLERS = Resource("operator.openshift.io", "v1", "ingresscontrollers", "IngressController")
-METALLB = [
-    Resource("metallb.io", "v1beta1", plural, kind)
-    for plural, kind in (
-        ("metallbs", "MetalLB"),
-        ("ipaddresspools", "IPAddressPool"),
-        ("l2advertisements", "L2Advertisement"),
-    )
-]
+# The kind of an operator that installs MetalLB; the others are MetalLB's own.
+METALLB = Resource("metallb.io", "v1beta1", "metallbs", "MetalLB")
 
 
 @pytest.fixture(scope="module")
@@ -433,7 +427,7 @@ async def test_a_default_storage_class_is_chosen_by_the_patch(owner: Client, she
 
 
 async def test_load_balancer_addresses_of_metallb_are_noticed(owner: Client, shell: Shell) -> None:
-    await crds_support.install(owner, [open_crd(kind) for kind in METALLB])
+    await crds_support.install(owner, [open_crd(METALLB), *metallb()])
     await owner.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "metallb-system"}})
     for document in documents.metallb():
         shell.run("oc create -f -", stdin=documents.text(document))

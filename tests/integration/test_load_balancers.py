@@ -176,3 +176,75 @@ async def test_without_node_ports_the_tenant_is_told_and_nothing_is_led_astray(c
 
     await eventually(gone, "no load balancer leads to what may be another's port")
     await _end(client, home, "web")
+
+
+async def test_local_traffic_is_led_where_a_ready_pod_is_for_every_protocol(client: Client, home: str) -> None:
+    ports = [{"name": "quic", "port": 443, "protocol": "UDP"}, {"name": "https", "port": 443, "protocol": "TCP"}]
+    service = await _make(client, home, "web", externalTrafficPolicy="Local", ports=ports)
+    given = {(port["protocol"], port["nodePort"]) for port in service["spec"]["ports"]}
+    infra = await eventually(lambda: _mirrored(client, home, "web"), "a load balancer")
+    health = infra["spec"]["healthCheckNodePort"]
+
+    async def pod(node: str, *, ready: bool) -> None:
+        """What the guest's own controllers say about a pod of the Service."""
+        endpoint = {"addresses": ["10.1.0.1"], "nodeName": node, "conditions": {"ready": ready}}
+        labels = {"kubernetes.io/service-name": "web"}
+        whole = {"metadata": {"name": "web-1", "namespace": home, "labels": labels}, "addressType": "IPv4"}
+        kind = {"apiVersion": "discovery.k8s.io/v1", "kind": "EndpointSlice"}
+        await client.apply({**kind, **whole, "endpoints": [endpoint], "ports": []})
+
+    async def led(*wanted: str) -> bool:
+        slices = await client.list(r.ENDPOINTSLICES, f"{home}-demo")
+        found = [address for item in slices for end in item["endpoints"] for address in end["addresses"]]
+        assert found == list(wanted), found
+        return all({(port["protocol"], port["port"]) for port in item["ports"]} == given for item in slices)
+
+    await pod(f"vm-{home}", ready=True)
+    await eventually(lambda: led("10.9.0.5"), "the machine with the pod")
+    await pod(f"vm-{home}", ready=False)
+    await eventually(led, "no machine")
+    await pod(f"vm-{home}", ready=True)
+    await eventually(lambda: led("10.9.0.5"), "the machine again")
+    await pod("another", ready=True)
+    await eventually(led, "none of ours")
+    after = await _mirrored(client, home, "web")
+    assert after and after["spec"]["healthCheckNodePort"] == health, "a load balancer outside goes on asking there"
+    await client.delete(r.ENDPOINTSLICES, "web-1", home)
+    await _end(client, home, "web")
+
+
+async def test_what_the_infra_clusters_load_balancer_writes_is_left_alone(client: Client, home: str) -> None:
+    """MetalLB notes on the Service which pool its address is from."""
+    note, share = "metallb.io/ip-allocated-from-pool", "metallb.io/allow-shared-ip"
+
+    async def ask(value: dict[str, str]) -> None:
+        body = {"metadata": {"annotations": {ANNOTATION_LOAD_BALANCERS: json.dumps(value)}}}
+        await client.patch(r.HOSTEDCLUSTERS, "demo", home, body)
+
+    async def noted(name: str, **wanted: str) -> Object | None:
+        found = await _mirrored(client, home, name)
+        assert found and found["metadata"].get("annotations", {}) == wanted, found
+        return found
+
+    await ask({share: "demo"})
+    await _make(client, home, "web")
+    infra = await eventually(lambda: noted("web", **{share: "demo"}), "the owner's annotation")
+    infra["metadata"]["annotations"][note] = "tenants"
+    infra["status"] = {"loadBalancer": {"ingress": [{"ip": "192.0.2.9", "ipMode": "VIP"}]}}
+    written = await client.replace(infra, subresource="status")
+
+    async def told() -> bool:
+        status = (await client.get(r.SERVICES, "web", home))["status"]
+        return bool(status["loadBalancer"]["ingress"][0]["ip"] == "192.0.2.9")
+
+    await eventually(told, "the address")
+    # What comes later has been looked at later.
+    await _make(client, home, "mail")
+    await eventually(lambda: noted("mail", **{share: "demo"}), "the second load balancer")
+    live = await noted("web", **{share: "demo", note: "tenants"})
+    assert live and live["metadata"]["resourceVersion"] == written["metadata"]["resourceVersion"], "nobody wrote again"
+    await ask({"metallb.io/address-pool": "others"})
+    wanted = {"metallb.io/address-pool": "others", note: "tenants"}
+    await eventually(lambda: noted("web", **wanted), "the owner's change, and what is not the owner's")
+    await client.patch(r.HOSTEDCLUSTERS, "demo", home, {"metadata": {"annotations": {ANNOTATION_LOAD_BALANCERS: None}}})
+    await _end(client, home, "web", "mail")

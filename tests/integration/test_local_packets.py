@@ -34,6 +34,8 @@ source, address, port = sys.argv[1:]
 try:
     socket.create_connection((address, int(port)), 10, (source, 0)).close()
     print("open")
+except ConnectionRefusedError:
+    print("refused")
 except OSError:
     print("closed")
 """
@@ -49,10 +51,13 @@ class Networks:
         whole = ["ip", "netns", "exec", namespace, *command]
         return subprocess.run(whole, input=stdin, capture_output=True, text=True, check=True).stdout
 
-    def opens(self, namespace: str, source: str, address: str, port: int) -> bool:
+    def knock(self, namespace: str, source: str, address: str, port: int) -> str:
         said = self.run(namespace, sys.executable, "-I", "-c", KNOCK, source, address, str(port)).strip()
-        assert said in ("open", "closed")
-        return said == "open"
+        assert said in ("open", "refused", "closed")
+        return said
+
+    def opens(self, namespace: str, source: str, address: str, port: int) -> bool:
+        return self.knock(namespace, source, address, port) == "open"
 
 
 @pytest.fixture(scope="module")
@@ -113,3 +118,19 @@ def test_pods_reach_their_own_node(networks: Networks) -> None:
     assert networks.opens(networks.pod, POD, PLAN.node, 6443)
     assert networks.opens(networks.pod, POD, PLAN.registry, 5000)
     assert not networks.opens(networks.pod, POD, PLAN.registry, 10250)
+
+
+def test_an_announced_address_without_a_service_refuses_at_once(networks: Networks) -> None:
+    """Whoever announces it has told the machine the node's hardware address; nothing is translated."""
+    address = PLAN.pool_range.partition("-")[0]
+    hardware = networks.run(networks.node, "cat", "/sys/class/net/eth0/address").strip()
+    networks.run(networks.node, "sh", "-c", "echo 1 > /proc/sys/net/ipv4/ip_forward")
+    networks.run(networks.machine, "ip", "neigh", "replace", address, "lladdr", hardware, "dev", "way")
+    assert networks.knock(networks.machine, PLAN.host, address, 80) == "refused"
+    networks.run(networks.pod, "ip", "route", "replace", f"{address}/32", "dev", "eth0")
+    networks.run(networks.pod, "ip", "neigh", "replace", address, "lladdr", _pod_side(networks), "dev", "eth0")
+    assert networks.knock(networks.pod, POD, address, 80) == "refused"
+
+
+def _pod_side(networks: Networks) -> str:
+    return networks.run(networks.node, "cat", "/sys/class/net/pod0/address").strip()

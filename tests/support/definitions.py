@@ -35,6 +35,16 @@ def real(*resources: Resource) -> list[Object]:
     return [_real()[resource.full_name] for resource in resources]
 
 
+def metallb() -> list[Object]:
+    """MetalLB's own, without the webhook that translates between versions: nobody would answer it."""
+    component = "metallb-manifests"
+    text = (payload.ensure([component])[component] / "manifests/metallb-native.yaml").read_text()
+    found = [one for one in yaml.safe_load_all(text) if one["kind"] == "CustomResourceDefinition"]
+    for one in found:
+        one["spec"].pop("conversion", None)
+    return found
+
+
 def open_crd(resource: Resource) -> Object:
     """A definition that takes anything, for kinds whose projects are not part of a test."""
     version = {

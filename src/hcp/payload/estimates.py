@@ -34,6 +34,7 @@ TYPICAL = {
     "metrics-server": 150,
     "prometheus": 400,
     "node-exporter": 30,
+    "metallb": 120,
     "node-disk": 90,
     "runc": 1,
     "haproxy": 3,

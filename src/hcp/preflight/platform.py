@@ -12,7 +12,7 @@ from hcp.kube import Client, Resource
 from hcp.kube import resources as r
 from hcp.kube.errors import Forbidden, NotFound
 from hcp.kubevirt.networks import cluster_networks
-from hcp.preflight import cidrs
+from hcp.preflight import cidrs, metallb
 from hcp.preflight.result import Finding, fail, ok, unknown, warn
 from hcp.runtime import workloads
 
@@ -20,7 +20,6 @@ from hcp.runtime import workloads
 EMBEDDED_ZONE = ".hcp.test"
 DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 INGRESS_CONTROLLERS = Resource("operator.openshift.io", "v1", "ingresscontrollers", "IngressController")
-METALLB_POOLS = Resource("metallb.io", "v1beta1", "ipaddresspools", "IPAddressPool")
 
 
 async def operator(client: Client) -> Finding:
@@ -68,13 +67,13 @@ async def load_balancer(client: Client) -> Finding:
     except Forbidden as error:
         return unknown(check, "not allowed to look at Services", error.hint or "")
     served = [one for one in services if at(one, "status.loadBalancer.ingress")]
+    if all(metallb.gave(one) for one in served) and await client.has(metallb.POOLS):
+        return await metallb.finding(client, check, len(services), len(served))
     if served:
         return ok(check, f"{len(served)} of {len(services)} Services have one")
     hint = "install MetalLB or a cloud provider, or publish the API by Route or NodePort"
     if services:
         return fail(check, f"none of {len(services)} Services of type LoadBalancer has one", hint)
-    if await client.has(METALLB_POOLS):
-        return ok(check, "MetalLB is installed, no Service uses it yet")
     return warn(check, "no Service of type LoadBalancer shows whether addresses are given", hint)
 
 

@@ -74,6 +74,19 @@ async def test_starts_in_order_and_keeps_logs(layout: Layout, start: Any) -> Non
     await until(layout, lambda f: all(log.exists() and b"here" in log.read_bytes() for log in logs))
 
 
+async def test_reloading_ends_what_is_not_wanted_any_more_and_starts_what_is_new(layout: Layout, start: Any) -> None:
+    await start(Process("stays", SLEEPER), Process("goes", SLEEPER))
+    before = await until(layout, lambda f: all(item["state"] == "running" for item in f["processes"]))
+    layout.processes.write_text(processes.dump([Process("stays", SLEEPER), Process("comes", SLEEPER)]))
+    await asyncio.to_thread(control.ask, layout, "reload")
+    after = await until(layout, lambda f: all(item["state"] == "running" for item in f["processes"]))
+    assert [item["name"] for item in after["processes"]] == ["stays", "comes"]
+    assert state(after, "stays")["pid"] == state(before, "stays")["pid"]
+    async with asyncio.timeout(30):
+        while Path(f"/proc/{state(before, 'goes')['pid']}").exists():
+            await asyncio.sleep(0.02)
+
+
 async def test_restarts_what_is_killed_and_says_so(layout: Layout, start: Any) -> None:
     await start(Process("worker", SLEEPER))
     facts = await until(layout, lambda f: state(f, "worker")["state"] == "running")

@@ -47,8 +47,9 @@ COMMAND = Command(
             "stringSlice",
             [],
             "what to add; storage: a class with shared, block and growing volumes, snapshots and clones; olm: "
-            "operators out of catalogs; mirrors: OpenShift's mirror sets, which the node follows",
-            choices=("storage", "olm", "mirrors"),
+            "operators out of catalogs; mirrors: OpenShift's mirror sets, which the node follows; metallb: "
+            "addresses of load balancers out of pools",
+            choices=("storage", "olm", "mirrors", "metallb"),
             metavar="extra",
         ),
         Flag("nodes", "int", 1, "how many nodes it shall have; what joined once stays"),

@@ -8,7 +8,16 @@ from __future__ import annotations
 import asyncio
 
 from hcp.kube import Client, load_config
-from hcp.local.addons import core, disks_steps, mirrors_steps, olm_steps, releases, virtualization_steps, waiting
+from hcp.local.addons import (
+    core,
+    disks_steps,
+    metallb_steps,
+    mirrors_steps,
+    olm_steps,
+    releases,
+    virtualization_steps,
+    waiting,
+)
 from hcp.local.addons.context import Context
 
 
@@ -24,6 +33,8 @@ async def _bring_up(ctx: Context) -> bool:
         changed = await core.bring_up(ctx, client)
         if changed:
             ctx.say(f"Usable now: pods, Services, volumes and Routes at {ctx.spec.server}")
+        if ctx.spec.has_metallb:
+            changed = await metallb_steps.bring_up(ctx, client) or changed
         if ctx.spec.has_storage:
             changed = await disks_steps.bring_up(ctx, client) or changed
         if ctx.spec.has_mirrors:

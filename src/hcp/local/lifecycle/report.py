@@ -16,6 +16,7 @@ def summary(outcome: Outcome) -> str:
         plan = spec.addresses
         lines += [
             f"  Pods {plan.pods}, Services {plan.services}, LoadBalancer addresses {plan.load_balancers}",
+            *([f"  Addresses for MetalLB's pools: {plan.pool_range}"] if spec.has_metallb else []),
             f"  Routes are answered at *.{plan.apps_domain} ({plan.router})",
         ]
     lines += [

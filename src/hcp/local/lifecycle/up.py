@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 from hcp.errors import HcpError
 from hcp.local.controlplane import certs, encryption
@@ -14,6 +15,7 @@ from hcp.local.lifecycle.join import join
 from hcp.local.lifecycle.plan import plan
 from hcp.local.lifecycle.settling import settle
 from hcp.local.node import launch, volumes
+from hcp.local.node.processes import BALANCER
 from hcp.local.state import nodes, parts
 from hcp.local.state import spec as specs
 from hcp.local.state.layout import Layout
@@ -90,8 +92,8 @@ class _Run:
         if found is not None:
             facts = control.ask(self.layout, "facts")
             if facts is not None and all(item["state"] == "running" for item in facts["processes"]):
-                if self.spec.has_mirrors and all(item["name"] != MIRRORS for item in facts["processes"]):
-                    self._add_processes()
+                if self._others(facts):
+                    self._change_processes()
                     return True
                 specs.save(self.layout, self.spec)
                 return False
@@ -109,12 +111,22 @@ class _Run:
         settle(self.layout, self.spec.name, self.say, self.lap)
         return True
 
-    def _add_processes(self) -> None:
-        """What was added to a cluster that runs; what runs already is left alone."""
+    def _others(self, facts: dict[str, Any]) -> bool:
+        """Whether what was added to the cluster wants another process, or one process less."""
+        running = {item["name"] for item in facts["processes"]}
+        return (self.spec.has_mirrors and MIRRORS not in running) or (self.spec.has_metallb and BALANCER in running)
+
+    def _change_processes(self) -> None:
+        """For what was added to a cluster that runs; what it has nothing to do with is left alone."""
         found = parts.gather(self.spec, Progress(), from_dir=self.request.from_dir, build=self.request.build)
         self.lap("payload")
         self._write_processes(found)
-        control.ask(self.layout, "reload")
+        facts = control.ask(self.layout, "reload")
+        if facts is not None and self._others(facts):
+            raise HcpError(
+                f"Cluster '{self.spec.name}' was started by an older hcp, which cannot end a single process",
+                hint=f"hcp local down --name {self.spec.name} (its data stays), then run this again.",
+            )
         settle(self.layout, self.spec.name, self.say, self.lap)
 
     def _write_processes(self, found: Parts) -> None:

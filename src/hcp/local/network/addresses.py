@@ -60,6 +60,16 @@ class Addresses:
         return f"10.88.{self.number}.64"
 
     @property
+    def announced(self) -> str:
+        """Nobody leads here: on the link to the machine these addresses are answered by who announces them."""
+        return f"10.88.{self.number}.128/25"
+
+    @property
+    def pool_range(self) -> str:
+        """The same as pools of MetalLB name it, without the link's broadcast address."""
+        return f"10.88.{self.number}.128-10.88.{self.number}.254"
+
+    @property
     def joined_nodes(self) -> str:
         """Where the addresses of nodes after the first are."""
         return f"10.88.{self.number}.{_FIRST_JOINED}/29"

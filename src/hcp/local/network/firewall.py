@@ -41,6 +41,12 @@ table inet {NODE_TABLE} {{
     ip daddr {{ {plan.registry}, {plan.load_balancers} }} reject
     iifname "eth0" ip saddr != {{ {plan.link_range}, {plan.pods} }} jump strangers
   }}
+  chain lost {{
+    type filter hook forward priority filter; policy accept;
+    # The same for addresses that are announced: here they would go back to where they came from.
+    oifname "eth0" ip daddr {plan.announced} meta l4proto tcp reject with tcp reset
+    oifname "eth0" ip daddr {plan.announced} reject
+  }}
   chain strangers {{
     ct state established,related accept
     ct status dnat accept

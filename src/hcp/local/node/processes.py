@@ -17,6 +17,7 @@ from hcp.local.state.parts import MIRROR_PROXY
 from hcp.local.state.spec import write_file
 from hcp.local.supervisor.processes import Probe, Process
 
+BALANCER = "load-balancer"
 _CAP_SYS_RESOURCE = 24
 
 
@@ -100,7 +101,7 @@ def _every_node(
 
 
 def _once(node: Node, layout: Layout, binaries: Mapping[str, Path], versions: Mapping[str, str]) -> list[Process]:
-    """The registry and the controller that hands out LoadBalancer addresses."""
+    """The registry, and the controller that hands out LoadBalancer addresses unless MetalLB does."""
     etc, pki, plan = layout.etc, layout.pki, node.plan
     pull = Process(
         "registry",
@@ -116,13 +117,15 @@ def _once(node: Node, layout: Layout, binaries: Mapping[str, Path], versions: Ma
         probe=Probe(socket=layout.push_socket.name),
         version=versions.get("registry", ""),
     )
+    if node.spec.has_metallb:
+        return [pull, push]
     balancer = Process(
-        "load-balancer",
+        BALANCER,
         [
             sys.executable,
             "-m",
             "hcp.local.network.loadbalancer",
-            str(layout.kubeconfig_of("load-balancer")),
+            str(layout.kubeconfig_of(BALANCER)),
             plan.load_balancers,
             plan.router,
         ],

@@ -19,7 +19,8 @@ DEFAULT_PROFILE = "kubevirt"
 STORAGE = "storage"
 OLM = "olm"
 MIRRORS = "mirrors"
-EXTRAS = (STORAGE, OLM, MIRRORS)
+METALLB = "metallb"
+EXTRAS = (STORAGE, OLM, MIRRORS, METALLB)
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Spec:
     """Step of `up` → digest of what it last finished, so that a second run knows there is nothing to do."""
 
     extras: list[str] = field(default_factory=list)
-    """What was added to the profile: `storage`, `olm`, `mirrors`."""
+    """What was added to the profile: `storage`, `olm`, `mirrors`, `metallb`."""
 
     joined: list[int] = field(default_factory=list)
     """Numbers of the nodes after the first."""
@@ -53,6 +54,10 @@ class Spec:
     @property
     def has_mirrors(self) -> bool:
         return MIRRORS in self.extras
+
+    @property
+    def has_metallb(self) -> bool:
+        return METALLB in self.extras
 
     @property
     def has_node(self) -> bool:

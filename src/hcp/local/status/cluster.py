@@ -18,7 +18,7 @@ from hcp.local.status.status import Line, Status
 from hcp.runtime.workloads import rolled_out
 
 # Where the cluster's own parts live; what people run in it is theirs to look at.
-NAMESPACES = ("kube-system", "local-path-storage", "openshift-ingress", "kubevirt", "cdi")
+NAMESPACES = ("kube-system", "local-path-storage", "openshift-ingress", "metallb-system", "kubevirt", "cdi")
 
 
 async def look_inside(layout: Layout, spec: Spec, status: Status) -> None:

@@ -50,16 +50,21 @@ class Supervisor:
         socket.unlink(missing_ok=True)
 
     def _load(self) -> None:
-        """Starts what is new in the process list. What runs already is left alone."""
-        for spec in read(self.state / "run" / "processes.json"):
+        """Starts what is new in the process list and ends what is not in it any more. The rest is left alone."""
+        wanted = read(self.state / "run" / "processes.json")
+        for name in self.children.keys() - {spec.name for spec in wanted}:
+            self._remember(asyncio.create_task(self.children.pop(name).stop()))
+        for spec in wanted:
             if spec.name in self.children:
                 continue
             log = RotatingLog(self.state / "logs" / f"{spec.name}.log")
             child = Child(spec, self.reaper, log, self._changed)
             self.children[spec.name] = child
-            task = asyncio.create_task(child.run([self.children[name] for name in spec.after]))
-            self.tasks.add(task)
-            task.add_done_callback(self._ended)
+            self._remember(asyncio.create_task(child.run([self.children[name] for name in spec.after])))
+
+    def _remember(self, task: asyncio.Task[None]) -> None:
+        self.tasks.add(task)
+        task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self.tasks.discard(task)
@@ -68,9 +73,7 @@ class Supervisor:
 
     def _changed(self) -> None:
         self.version += 1
-        task = asyncio.ensure_future(self._notify())
-        self.tasks.add(task)
-        task.add_done_callback(self._ended)
+        self._remember(asyncio.ensure_future(self._notify()))
 
     async def _notify(self) -> None:
         async with self.changes:
