@@ -118,8 +118,10 @@ async def many_routes(client: Client, router: w.Running, count: int) -> None:
             await client.apply(w.route(f"many-{number}", "first", f"many-{number}.bench.test"))
 
     await asyncio.gather(*(make(number) for number in range(count)))
-    await w.answered(router.http, f"many-{count - 1}.bench.test", "first")
-    print(f"\n{count} Routes made and served after {time.monotonic() - started:.1f} s")
+    made = time.monotonic()
+    for number in range(count):
+        await w.answered(router.http, f"many-{number}.bench.test", "first")
+    print(f"\n{count} Routes made in {made - started:.1f} s, all served {time.monotonic() - made:.1f} s later")
     times = []
     for turn in range(UPDATES):
         target = "second" if turn % 2 == 0 else "first"
@@ -131,6 +133,17 @@ async def many_routes(client: Client, router: w.Running, count: int) -> None:
     print(f"update to served: median {statistics.median(times):.3f} s, longest {max(times):.3f} s of {UPDATES}")
     await asyncio.sleep(2)
     print(f"resident: router {resident(router.pid):.0f} MB, HAProxy {resident(router.haproxy):.0f} MB")
+
+
+async def first_load(directory: Path, program: str, kubeconfig: str, count: int) -> None:
+    """A router that starts where many Routes are."""
+    began = time.monotonic()
+    with w.another(directory, program, kubeconfig) as other:
+        await w.answered(other.http, "many-0.bench.test", "first")
+        first = time.monotonic() - began
+        for number in range(count):
+            await w.answered(other.http, f"many-{number}.bench.test", "first")
+        print(f"another router: first Route after {first:.1f} s, all after {time.monotonic() - began:.1f} s")
 
 
 class Slow:
@@ -240,21 +253,29 @@ def main() -> None:
             haproxy(program, directory, "hand", w.by_hand(directory, *ports)) as hand,
             w.router(directory, program) as router,
         ):
-            asyncio.run(_run(args, wrk, router, hand, ports))
+            asyncio.run(_run(args, directory, (program, wrk), router, hand, ports))
     finally:
         shutil.rmtree(directory, ignore_errors=True)
 
 
-async def _run(args: argparse.Namespace, wrk: str, router: w.Running, hand: int, ports: list[int]) -> None:
+async def _run(
+    args: argparse.Namespace,
+    directory: Path,
+    programs: tuple[str, str],
+    router: w.Running,
+    hand: int,
+    ports: list[int],
+) -> None:
+    program, wrk = programs
     async with Client(load_config(router.kubeconfig)) as client:
         await w.service(client, "pod", w.POD_PORTS[0])
         await client.apply(w.route("pod", "pod", "localhost"))
-        optional = w.route("optional", "pod", "127.0.0.1.bench.test")
-        optional["spec"]["host"], optional["spec"]["path"] = "localhost", "/timeout"
-        optional["metadata"]["annotations"] = {"haproxy.router.openshift.io/timeout": "30s"}
-        await client.apply(optional)
+        for name, annotations in w.ASKED.items():
+            optional = w.route(name, "pod", "localhost")
+            optional["spec"]["path"], optional["metadata"]["annotations"] = f"/{name}", annotations
+            await client.apply(optional)
+            await w.answered(router.http, "localhost", "pod", f"/{name}")
         await w.answered(router.http, "localhost", "pod")
-        await w.answered(router.http, "localhost", "pod", "/timeout")
         plain, ended, direct = ports
 
         def pair(theirs: str, ours: str) -> tuple[tuple[str, int], tuple[str, int]]:
@@ -264,11 +285,13 @@ async def _run(args: argparse.Namespace, wrk: str, router: w.Running, hand: int,
         paths = {
             "HTTP": pair(f"http://localhost:{plain}/", http),
             "HTTP, a timeout by annotation": pair(f"http://localhost:{plain}/", f"{http}timeout"),
+            "HTTP, addresses and rates too": pair(f"http://localhost:{plain}/guarded", f"{http}guarded"),
             "HTTPS ended, names looked at first": pair(f"https://localhost:{ended}/", https),
             "HTTPS ended, no passthrough beside": pair(f"https://localhost:{direct}/", https),
         }
         await asyncio.to_thread(compare, wrk, paths, args.rounds, args.seconds)
         await many_routes(client, router, args.routes)
+        await first_load(directory, program, router.kubeconfig, args.routes)
         limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         batches = -(-args.open // max(100, (limit - OTHER_FILES) // FILES))
         dropped = [await open_requests(client, router, args.open // batches) for _ in range(batches)]
