@@ -139,7 +139,8 @@ def of_requests(table: Path, allowed: Path, address: Path, *, usual: bool) -> li
 
 
 def _usual() -> list[str]:
-    return ["option forwardfor", "http-request set-header X-Forwarded-Proto %[fe_name]"]
+    verb = "http-request set-header"
+    return ["option forwardfor", f"{verb} X-Forwarded-Host %[req.hdr(host)]", f"{verb} X-Forwarded-Proto %[fe_name]"]
 
 
 def _whoever() -> list[str]:
@@ -147,6 +148,7 @@ def _whoever() -> list[str]:
     verb, usual = "http-request", f"unless {{ var(txn.row) -m end @{FORWARDED} }}"
     return [
         f"{verb} add-header X-Forwarded-For %[src] {usual}",
+        f"{verb} set-header X-Forwarded-Host %[req.hdr(host)] {usual}",
         f"{verb} set-header X-Forwarded-Proto %[fe_name] {usual}",
         f"{verb} allow unless {{ var(txn.row),field(5,@) -m found }}",
     ]
