@@ -113,6 +113,7 @@ frontend https
   bind 127.0.0.1:{direct} {ssl}
   option forwardfor
   http-request set-header X-Forwarded-Proto https
+  http-request set-header X-Forwarded-Port 443
   use_backend web if {{ req.hdr(host),field(1,:) -i localhost }}
 backend web
   server pod {own_address()}:{POD_PORTS[0]}

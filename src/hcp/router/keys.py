@@ -62,6 +62,7 @@ class Keys:
         # Who brings which certificate, and by its name who wants it.
         self._of: dict[str, Certificate] = {}
         self._wanted: dict[str, set[str]] = {}
+        self._given_up: set[str] = set()
         self._trusted: dict[str, str] = {}
 
     @property
@@ -104,13 +105,16 @@ class Keys:
                 words = await self._show(wanted)
             if words:
                 refused[owner] = words
-        # Only now: what one Route gives up another may have taken.
         for owner in owners:
-            await self._hold(owner, None if owner in refused else certificates.get(owner))
+            self._hold(owner, None if owner in refused else certificates.get(owner))
+        # Only now: what one Route gives up another may have taken. Should it fail, the next time does it.
+        for name in [name for name in self._given_up if name in self._shown and name not in self._wanted]:
+            await self._hide(name)
+        self._given_up.clear()
         return refused
 
-    async def _hold(self, owner: str, wanted: Certificate | None) -> None:
-        """Write down who wants what; a certificate that nobody wants any more is shown no longer."""
+    def _hold(self, owner: str, wanted: Certificate | None) -> None:
+        """Write down who wants what, and what nobody may want any more."""
         before = self._of.pop(owner, None)
         if wanted is not None:
             self._of[owner] = wanted
@@ -120,7 +124,7 @@ class Keys:
         self._wanted[before.name].discard(owner)
         if not self._wanted[before.name]:
             del self._wanted[before.name]
-            await self._hide(before.name)
+            self._given_up.add(before.name)
 
     async def trust_again(self) -> None:
         """A process that was started anew knows no authority."""
