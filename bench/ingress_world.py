@@ -22,10 +22,25 @@ from hcp import pki
 from hcp.kube import Client, load_config
 from hcp.local.network.ports import free_ports
 from hcp.router.crd import route_crd
+from hcp.router.maps import HTTP, HTTPS
 
 NAMESPACE = "bench"
 POD_PORTS = free_ports(3)
 POD_NAMES = ("pod", "first", "second")
+# Who may come where it is asked, and how many requests: more than there are.
+GUESTS, MANY = "127.0.0.0/8 10.0.0.0/8", 100_000_000
+# What Routes ask for by annotations, by the first element of their path.
+_PREFIX = "haproxy.router.openshift.io/"
+ASKED: dict[str, dict[str, str]] = {
+    "timeout": {f"{_PREFIX}timeout": "30s"},
+    "guarded": {
+        f"{_PREFIX}timeout": "30s",
+        f"{_PREFIX}ip_allowlist": GUESTS,
+        f"{_PREFIX}rate-limit-connections": "true",
+        f"{_PREFIX}rate-limit-connections.concurrent-tcp": str(MANY),
+        f"{_PREFIX}rate-limit-connections.rate-http": str(MANY),
+    },
+}
 
 
 @functools.cache
@@ -78,6 +93,7 @@ frontend http
   bind 127.0.0.1:{plain}
   option forwardfor
   http-request set-header X-Forwarded-Proto http
+  use_backend guarded if {{ req.hdr(host),field(1,:) -i localhost }} {{ path_beg /guarded }}
   use_backend web if {{ req.hdr(host),field(1,:) -i localhost }}
 frontend names
   mode tcp
@@ -97,8 +113,16 @@ frontend https
   bind 127.0.0.1:{direct} {ssl}
   option forwardfor
   http-request set-header X-Forwarded-Proto https
+  http-request set-header X-Forwarded-Port 443
   use_backend web if {{ req.hdr(host),field(1,:) -i localhost }}
 backend web
+  server pod {own_address()}:{POD_PORTS[0]}
+backend guarded
+  timeout server 30s
+  stick-table type ip size 100k expire 30s store conn_cur,http_req_rate(3s)
+  http-request deny unless {{ src {GUESTS} }}
+  http-request track-sc0 src
+  http-request deny deny_status 429 if {{ sc_conn_cur(0) gt {MANY} }} or {{ sc_http_req_rate(0) gt {MANY} }}
   server pod {own_address()}:{POD_PORTS[0]}
 """
 
@@ -136,24 +160,30 @@ def router(directory: Path, haproxy: str) -> Iterator[Running]:
     links.mkdir()
     server = ApiServer(directory, binaries(links))
     server.start()
-    process = None
     try:
         asyncio.run(_prepare(server.kubeconfig))
-        http, https, health = free_ports(3)
-        command = [str(Path(sys.executable).parent / "hcp"), "router", "run", "--domain=bench.test"]
-        command += [f"--http-port={http}", f"--https-port={https}", f"--health-port={health}", f"--haproxy={haproxy}"]
-        command += [f"--default-certificate={NAMESPACE}/default-cert", "--ingress-class=openshift-default"]
-        command += ["--max-connections=25000", f"--kubeconfig={server.kubeconfig}"]
-        with (directory / "router.log").open("wb") as log:
-            process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ})
-        running = Running(process.pid, http, https, str(server.kubeconfig))
-        asyncio.run(_there(http))
-        yield running
+        with another(directory, haproxy, str(server.kubeconfig)) as running:
+            asyncio.run(_there(running.http))
+            yield running
     finally:
-        if process is not None:
-            process.terminate()
-            process.wait()
         server.stop()
+
+
+@contextlib.contextmanager
+def another(directory: Path, haproxy: str, kubeconfig: str) -> Iterator[Running]:
+    """A router on an API server that is there."""
+    http, https, health = free_ports(3)
+    command = [str(Path(sys.executable).parent / "hcp"), "router", "run", "--domain=bench.test"]
+    command += [f"--http-port={http}", f"--https-port={https}", f"--health-port={health}", f"--haproxy={haproxy}"]
+    command += [f"--default-certificate={NAMESPACE}/default-cert", "--ingress-class=openshift-default"]
+    command += ["--max-connections=25000", f"--kubeconfig={kubeconfig}"]
+    with (directory / f"router-{http}.log").open("wb") as log:
+        process = subprocess.Popen(command, stdout=log, stderr=log, env={**os.environ})
+    try:
+        yield Running(process.pid, http, https, kubeconfig)
+    finally:
+        process.terminate()
+        process.wait()
 
 
 async def _there(port: int) -> None:
@@ -176,24 +206,31 @@ async def _get(port: int, host: str, path: str) -> str:
 async def answered(port: int, host: str, wanted: str, path: str = "/") -> None:
     end = time.monotonic() + 120
     while time.monotonic() < end:
-        if (await _get(port, host, path)).endswith(f"\r\n\r\n{wanted}"):
-            return
+        with contextlib.suppress(ConnectionError):
+            if (await _get(port, host, path)).endswith(f"\r\n\r\n{wanted}"):
+                return
         await asyncio.sleep(0.005)
     raise SystemExit(f"{host}{path} is not answered by {wanted}")
 
 
 async def listed(running: Running, host: str) -> None:
     """Whether a name is known, without asking for it: whoever answers there may take its time."""
-    tables = Path(f"/proc/{running.haproxy}/cmdline").read_bytes().split(b"\0")
-    folder = Path(tables[tables.index(b"-f") + 1].decode()).parent
+    words = Path(f"/proc/{running.haproxy}/cmdline").read_bytes().split(b"\0")
+    folder = Path(words[words.index(b"-f") + 1].decode()).parent
     for _ in range(600):
-        if (
-            f"{host}/" in (folder / "http-count.map").read_text()
-            and f"{host}/" in (folder / "https-count.map").read_text()
-        ):
+        tables = [await _said(folder, f"show map {folder}/{name}.map") for name in (HTTP, HTTPS)]
+        if all(f" {host}/ " in table for table in tables):
             return
         await asyncio.sleep(0.1)
     raise SystemExit(f"{host} is not served")
+
+
+async def _said(folder: Path, command: str) -> str:
+    reader, writer = await asyncio.open_unix_connection(str(folder / "haproxy.sock"))
+    writer.write(f"{command}\n".encode())
+    said = (await reader.read()).decode()
+    writer.close()
+    return said
 
 
 async def service(client: Client, name: str, port: int) -> None:

@@ -133,6 +133,22 @@ async def test_clients_are_let_in_by_address(world: World) -> None:
         await world.reaches(f"raw.{DOMAIN}", wanted)
 
 
+async def test_who_may_come_counts_for_pods_with_tls_too(world: World) -> None:
+    """They have a backend of their own in HAProxy, where requests without annotations leave the rules at once."""
+    pod = await world.backend("secure", https=True)
+    await world.service("secure", pod)
+    more = {"destinationCACertificate": pod.authority}
+    host = f"secure.{DOMAIN}"
+    await world.route("secure", "secure", tls="reencrypt", host=host, certificates=more)
+    await becomes(world, "secure", 200)
+    for networks, wanted in (("192.0.2.7", 403), ("127.0.0.1", 200), ("192.0.2.8", 403)):
+        body = {"metadata": {"annotations": {f"{PREFIX}ip_allowlist": networks, f"{PREFIX}timeout": "5s"}}}
+        await world.client.patch(r.ROUTES, "secure", world.namespace, body)
+        await becomes(world, "secure", wanted)
+    await world.client.patch(r.ROUTES, "secure", world.namespace, {"metadata": {"annotations": None}})
+    await becomes(world, "secure", 200)
+
+
 async def test_rates_and_requests_at_a_time_are_limited_for_each_client(world: World) -> None:
     slow, pod = await talker(world)
     await world.service("web", pod)

@@ -155,7 +155,7 @@ def _external_problem(tls: Mapping[str, Any]) -> tuple[str, str] | None:
     )
 
 
-def _first_look(route: Route, policy: Policy) -> Decision:
+def first_look(route: Route, policy: Policy) -> Decision:
     """What a Route asks for, and what is wrong with it by itself."""
     key = key_of(route)
     try:
@@ -229,12 +229,20 @@ def decide(
     refused: Mapping[str, str] | None = None,
 ) -> list[Decision]:
     """A decision for every Route. `refused` has those HAProxy would not take, with its words, by key."""
-    looked = [(route, _first_look(route, policy)) for route in routes]
+    return settle([(route, first_look(route, policy)) for route in routes], policy, granted, refused)
+
+
+def settle(
+    looked: Iterable[tuple[Route, Decision]],
+    policy: Policy,
+    granted: Granted | None = None,
+    refused: Mapping[str, str] | None = None,
+) -> list[Decision]:
+    """The same for Routes that were looked at by themselves before."""
     known = granted or {}
-    looked.sort(key=lambda pair: place(pair[0], pair[1].name, known))
     table = _Table(policy)
     decisions = []
-    for route, decision in looked:
+    for route, decision in sorted(looked, key=lambda pair: place(pair[0], pair[1].name, known)):
         words = (refused or {}).get(decision.key)
         if not decision.admitted:
             decisions.append(decision)

@@ -91,6 +91,18 @@ def speaks_http2(route: Object, service: Callable[[str, str], Object | None]) ->
     return any((port.get("name") or "") in names and port.get("appProtocol") in HTTP2 for port in ports)
 
 
+def services_of(route: Object) -> set[str]:
+    """The Services, as namespace/name, that a Route may lead to."""
+    namespace, spec = route["metadata"].get("namespace", ""), route.get("spec") or {}
+    made_here = SEPARATOR in str(route["metadata"].get("name") or "")
+    targets = [spec.get("to") or {}, *(spec.get("alternateBackends") or [])]
+    return {
+        f"{one.get('namespace', namespace) if made_here else namespace}/{one['name']}"
+        for one in targets
+        if one.get("name")
+    }
+
+
 def of_route(
     route: Object,
     service: Callable[[str, str], Object | None],

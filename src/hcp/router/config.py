@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from hcp.router import maps, option_rules
+from hcp.router import maps, option_rules, options
 
 # How many pods of a host are tried before a connection is given up.
 ATTEMPTS = 3
@@ -158,13 +158,13 @@ def _ended_here(settings: Settings, attempt: int, verb: str, hello: str) -> list
     return [f"  {verb} set-var(sess.end) var(sess.key),map_str({settings.map_file(maps.TLS_END)}) {hello}"]
 
 
-def _web(settings: Settings, web: maps.Web, *more: str) -> list[str]:
+def _web(settings: Settings, table: str, *more: str) -> list[str]:
     """From host and path to a pod: the longest place that fits, then the same for `*.domain`, then for any name.
 
     Every request pays for every line, so there are few. Where nothing is found, what follows finds nothing either, and
     the request stays with those that nobody answers.
     """
-    count, address = settings.map_file(web.count), settings.map_file(web.address)
+    count, address = settings.map_file(table), settings.map_file(maps.ADDRESS)
     missing = "if !{ var(txn.row) -m found }"
     verb = "http-request"
     end = f",{maps.END}"
@@ -209,7 +209,9 @@ def _end(settings: Settings) -> list[str]:
         # No HTTP/2: browsers would use one connection for all hosts of a wildcard certificate, passed on or not.
         f"  bind unix@{front} mode 600 accept-proxy ssl crt-list {settings.certificates} alpn http/1.1",
         *_web(
-            settings, maps.HTTPS, f"set-header X-Forwarded-Port 443 if !{{ var(txn.row) -m end {maps.OPTIONS_MARK} }}"
+            settings,
+            maps.HTTPS,
+            f"set-header X-Forwarded-Port 443 unless {{ var(txn.row) -m end @{options.FORWARDED} }}",
         ),
         *_backend(settings, TRUSTED, "use-server %[var(txn.row),field(4,@)] if TRUE"),
     ]
@@ -217,9 +219,8 @@ def _end(settings: Settings) -> list[str]:
 
 def _backend(settings: Settings, name: str, server: str) -> list[str]:
     """Where annotations are followed. Connections to pods are kept: they are told apart by the address."""
-    schemes = {"http": maps.HTTP, **({"https": maps.HTTPS} if settings.ends_tls else {})}
-    addresses = {scheme: settings.map_file(web.address) for scheme, web in schemes.items()}
-    rules = option_rules.of_requests(settings.map_file(maps.OPTIONS), settings.map_file(maps.ALLOWED), addresses)
+    files = (settings.map_file(table) for table in (maps.OPTIONS, maps.ALLOWED, maps.ADDRESS))
+    rules = option_rules.of_requests(*files, usual=name == maps.WITH_OPTIONS)
     return [f"backend {name}", "  mode http", *(f"  {line}" for line in rules), f"  {server}"]
 
 
@@ -238,6 +239,7 @@ def _http(settings: Settings) -> list[str]:
         f"  {verb} set-header X-Forwarded-Proto %[fe_name]",
         "  server pod 0.0.0.0",
         *_backend(settings, maps.WITH_OPTIONS, "server pod 0.0.0.0"),
+        *_backend(settings, maps.REWRITING, "server pod 0.0.0.0"),
         *_backend(settings, maps.PLAIN_HTTP2, "server pod 0.0.0.0 proto h2"),
         *option_rules.counters(),
     ]
@@ -249,15 +251,14 @@ def render(settings: Settings) -> str:
         f"  maxconn {settings.max_connections}",
         f"  stats socket {settings.socket} mode 600 level admin",
         "  log stderr format raw local0 notice",
+        # No log of its own for traffic: a line would be made of every request, only to be left out by its level.
         "defaults",
-        "  log global",
-        "  option dontlognull",
         "  timeout connect 2s",
         "  timeout client 1m",
-        "  timeout server 1m",
+        f"  timeout server {options.TIMEOUT}ms",
         "  timeout http-request 10s",
         # Watches and tunnels are quiet for long; dead peers are found by TCP keep-alive.
-        "  timeout tunnel 24h",
+        f"  timeout tunnel {options.TUNNEL}ms",
         "  timeout client-fin 30s",
         "  timeout server-fin 30s",
         "  option clitcpka",

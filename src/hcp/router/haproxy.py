@@ -8,13 +8,16 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import re
 import shutil
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hcp.errors import HcpError
 from hcp.router.config import Settings, render
 from hcp.router.keys import Keys
-from hcp.router.maps import Maps, problem
+from hcp.router.maps import NUMBERS, ORDER, Row, problem
+from hcp.router.tables import Tables
 
 log = logging.getLogger(__name__)
 # HAProxy reads a command into one buffer of 16 KiB.
@@ -24,6 +27,8 @@ COMMAND_TIMEOUT = 10.0
 # A process that lived this long was healthy: its end is not answered with a growing pause.
 HEALTHY_AFTER = 10.0
 NEW_VERSION = "New version created:"
+# A table of which more than this part changes, and more than so many rows, is handed over as a whole.
+LARGE_PART, FEW_ROWS = 0.25, 64
 
 
 @dataclass(slots=True)
@@ -31,7 +36,7 @@ class Pushed:
     """What came of handing tables over: which changed, and the rows HAProxy would not take, with its words."""
 
     changed: list[str] = field(default_factory=list)
-    refused: dict[tuple[str, str], str] = field(default_factory=dict)
+    refused: dict[Row, str] = field(default_factory=dict)
 
 
 class _ChunkRefused(HcpError):
@@ -42,18 +47,26 @@ class _ChunkRefused(HcpError):
         self.rows = rows
 
 
-def chunks(table: dict[str, str]) -> list[str]:
+def chunks(table: Mapping[str, str]) -> list[str]:
     """The table as text, in pieces that fit into one command each."""
+    return _pieces(f"{key} {value}\n" for key, value in sorted(table.items()))
+
+
+def _pieces(lines: Iterable[str]) -> list[str]:
     found: list[str] = []
     size = CHUNK
-    for key, value in sorted(table.items()):
-        line = f"{key} {value}\n"
+    for line in lines:
         if size + len(line) > CHUNK:
             found.append("")
             size = 0
         found[-1] += line
         size += len(line)
     return found
+
+
+def escaped(word: str) -> str:
+    """A word of a row as a word of a command: what means anything there means itself."""
+    return re.sub(r"[^A-Za-z0-9._/@#|*-]", r"\\\g<0>", word)
 
 
 class HAProxy:
@@ -63,7 +76,9 @@ class HAProxy:
         self.settings = settings
         self._binary = binary
         # What HAProxy has taken: a process that starts again begins with it, and it is known to start with it.
-        self._told: dict[str, dict[str, str]] = Maps().tables
+        self._told: dict[str, dict[str, str]] = {name: {} for name in ORDER}
+        # Tables of which it is not known what HAProxy has: they are handed over as a whole.
+        self._unsure: set[str] = set()
         self.keys = Keys(settings, self.command)
         self._process: asyncio.subprocess.Process | None = None
         self._keeper: asyncio.Task[None] | None = None
@@ -86,34 +101,90 @@ class HAProxy:
             )
         self.settings.directory.mkdir(parents=True, exist_ok=True)
         (self.settings.directory / "haproxy.cfg").write_text(render(self.settings), encoding="utf-8")
-        self.keys.write()
         await self._spawn()
         self._keeper = asyncio.create_task(self._keep(), name="haproxy")
 
-    async def push(self, maps: Maps) -> Pushed:
-        """Hand over what changed. When a row is refused its table stays as it was, and the answer names the row."""
-        done = Pushed()
-        for name in self.settings.tables:
-            table = maps.tables[name]
-            if table == self._told[name]:
-                continue
-            for key, value in table.items():
-                wrong = problem(key, value)
-                if wrong:
-                    done.refused[name, key] = wrong
+    async def push(self, tables: Tables) -> Pushed:
+        """Hand over what changed. When a row is refused, the answer names it; what was touched is still to be told."""
+        done, born = Pushed(), self.starts
+        for name, key in tables.touched:
+            value = tables.rows[name].get(key)
+            if value is not None and (wrong := problem(key, value)):
+                done.refused[name, key] = wrong
+        if done.refused:
+            return done
+        changes = {name: self._changes(name, tables) for name in self.settings.tables}
+        done.changed = [name for name, rows in changes.items() if rows or name in self._unsure]
+        for name in done.changed:
+            done.refused = await self._put(name, changes[name], tables.rows[name])
             if done.refused:
                 return done
-            try:
-                await self._replace(name, table)
-            except _ChunkRefused as error:
-                done.refused = await self._refused_rows(name, error.rows)
-                if not done.refused:
-                    raise
-                return done
-            self._told[name] = dict(table)
-            self._write(name)
-            done.changed.append(name)
+        for name in reversed(done.changed):
+            await self._drop(name, [key for key, value in changes[name].items() if value is None])
+        if self.starts != born:
+            self._unsure.update(self.settings.tables)
+            raise HcpError("HAProxy was started anew while it was told of changes")
+        tables.touched.clear()
         return done
+
+    def _changes(self, name: str, tables: Tables) -> dict[str, str | None]:
+        """Of rows that were touched, those that HAProxy has otherwise."""
+        told, wanted = self._told[name], tables.rows[name]
+        found = {key: wanted.get(key) for table, key in tables.touched if table == name}
+        return {key: value for key, value in found.items() if value != told.get(key)}
+
+    async def _put(self, name: str, changes: Mapping[str, str | None], wanted: Mapping[str, str]) -> dict[Row, str]:
+        """Tell what is new or other than before, row by row, or all where much is. The answer: what is refused."""
+        told = self._told[name]
+        if name not in self._unsure and len(changes) <= max(FEW_ROWS, LARGE_PART * len(told)):
+            given = {key: value for key, value in changes.items() if value is not None}
+            other = {key: value for key, value in given.items() if key in told}
+            # Should it end here, HAProxy has something that is not written down.
+            self._unsure.add(name)
+            words = await self._change(name, {key: given[key] for key in given.keys() - other.keys()}, other)
+            if not words:
+                told.update(given)
+                self._unsure.discard(name)
+                return {}
+            log.warning("a change was not taken, the whole table follows", extra={"table": name, "words": words[:300]})
+        try:
+            await self._replace(name, wanted)
+        except _ChunkRefused as error:
+            refused = await self._refused_rows(name, error.rows)
+            if not refused:
+                raise
+            return refused
+        self._told[name] = dict(wanted)
+        self._unsure.discard(name)
+        return {}
+
+    async def _change(self, name: str, new: Mapping[str, str], other: Mapping[str, str]) -> str:
+        """HAProxy's words, should it not take something; none otherwise."""
+        path = self.settings.map_file(name)
+        if name in NUMBERS and not all(value.isdigit() for value in other.values()):
+            return "not a number: of a row that is there HAProxy 2.6 would not say so"
+        for rows in chunks(new):
+            if words := await self.command(f"add map {path} <<\n{rows}"):
+                return words
+        commands = (f"set map {path} {escaped(key)} {escaped(value)};" for key, value in sorted(other.items()))
+        for line in _pieces(commands):
+            if words := await self.command(line.removesuffix(";")):
+                return words
+        return ""
+
+    async def _drop(self, name: str, keys: list[str]) -> None:
+        """Take rows away that nobody wants any more; nothing leads to them by now."""
+        gone = sorted(key for key in keys if key in self._told[name])
+        if not gone:
+            return
+        path = self.settings.map_file(name)
+        self._unsure.add(name)
+        for line in _pieces(f"del map {path} {escaped(key)};" for key in gone):
+            if words := await self.command(line.removesuffix(";")):
+                raise HcpError(f"HAProxy refused to take rows out of table {name}", cause=words)
+        for key in gone:
+            del self._told[name][key]
+        self._unsure.discard(name)
 
     async def close(self) -> None:
         if self._keeper is not None:
@@ -143,7 +214,7 @@ class HAProxy:
                 with contextlib.suppress(OSError):
                     await writer.wait_closed()
 
-    async def _replace(self, name: str, table: dict[str, str]) -> None:
+    async def _replace(self, name: str, table: Mapping[str, str]) -> None:
         """Swap a whole table in one step: a look-up sees the old one or the new one."""
         path = self.settings.map_file(name)
         version = await self._prepare(name)
@@ -168,10 +239,10 @@ class HAProxy:
         if answer:
             raise _ChunkRefused(rows, answer)
 
-    async def _refused_rows(self, name: str, rows: str) -> dict[tuple[str, str], str]:
+    async def _refused_rows(self, name: str, rows: str) -> dict[Row, str]:
         """Which rows of a refused piece are to blame: each is tried alone in a version that nobody uses."""
         version = await self._prepare(name)
-        found: dict[tuple[str, str], str] = {}
+        found: dict[Row, str] = {}
         for row in rows.splitlines():
             try:
                 await self._add(version, name, f"{row}\n")
@@ -187,6 +258,8 @@ class HAProxy:
     async def _spawn(self) -> None:
         for name in self.settings.tables:
             self._write(name)
+        self._unsure.clear()
+        self.keys.write()
         self.settings.socket.unlink(missing_ok=True)
         config = self.settings.directory / "haproxy.cfg"
         self._process = await asyncio.create_subprocess_exec(self._binary, "-db", "-f", str(config))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from cryptography import x509
@@ -59,6 +59,10 @@ class Keys:
         self._command = command
         self._default = ""
         self._shown: dict[str, Certificate] = {}
+        # Who brings which certificate, and by its name who wants it.
+        self._of: dict[str, Certificate] = {}
+        self._wanted: dict[str, set[str]] = {}
+        self._given_up: set[str] = set()
         self._trusted: dict[str, str] = {}
 
     @property
@@ -75,36 +79,52 @@ class Keys:
         path = self._settings.certificate_file(DEFAULT)
         if running:
             await self._replace(str(path), pem)
-        self.write()
+            self._file(DEFAULT, pem)
 
     def write(self) -> None:
-        """The files that a start reads."""
+        """What a start reads beside the certificates of Routes, which are in files from the moment they are shown."""
         if not self._settings.ends_tls:
             return
         self._settings.directory.mkdir(parents=True, exist_ok=True)
-        lines = [str(self._settings.certificate_file(DEFAULT))]
         self._file(DEFAULT, self._default)
-        for name, one in sorted(self._shown.items()):
-            self._file(name, one.pem)
-            lines.append(f"{self._settings.certificate_file(name)} {one.settings}")
+        lines = [str(self._settings.certificate_file(DEFAULT))]
+        lines += [
+            f"{self._settings.certificate_file(name)} {one.settings}" for name, one in sorted(self._shown.items())
+        ]
         self._settings.certificates.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
 
-    async def push(self, certificates: Mapping[str, Certificate], authorities: Mapping[str, str]) -> dict[str, str]:
-        """Give what is new, take what nobody wants any more. The answer: key of the Route → why HAProxy refuses it."""
-        refused: dict[str, str] = {}
-        for owner, one in certificates.items():
-            if one.name not in self._shown and (words := await self._show(one)):
+    async def push(
+        self, owners: Iterable[str], certificates: Mapping[str, Certificate], authorities: Mapping[str, str]
+    ) -> dict[str, str]:
+        """Give what is new of these Routes, take what nobody wants any more. The answer: why HAProxy refuses one."""
+        owners, refused = list(owners), {}
+        for owner in owners:
+            wanted, authority = certificates.get(owner), authorities.get(owner)
+            words = await self._trust(trust_name(authority), authority) if authority else ""
+            if wanted is not None and not words and wanted.name not in self._shown:
+                words = await self._show(wanted)
+            if words:
                 refused[owner] = words
-        for owner, authority in authorities.items():
-            name = trust_name(authority)
-            if name not in self._trusted and (words := await self._trust(name, authority)):
-                refused[owner] = words
-        wanted = {one.name for one in certificates.values()}
-        for name in [name for name in self._shown if name not in wanted]:
+        for owner in owners:
+            self._hold(owner, None if owner in refused else certificates.get(owner))
+        # Only now: what one Route gives up another may have taken. Should it fail, the next time does it.
+        for name in [name for name in self._given_up if name in self._shown and name not in self._wanted]:
             await self._hide(name)
-        if certificates or wanted != set(self._shown):
-            self.write()
+        self._given_up.clear()
         return refused
+
+    def _hold(self, owner: str, wanted: Certificate | None) -> None:
+        """Write down who wants what, and what nobody may want any more."""
+        before = self._of.pop(owner, None)
+        if wanted is not None:
+            self._of[owner] = wanted
+            self._wanted.setdefault(wanted.name, set()).add(owner)
+        if before is None or before == wanted:
+            return
+        self._wanted[before.name].discard(owner)
+        if not self._wanted[before.name]:
+            del self._wanted[before.name]
+            self._given_up.add(before.name)
 
     async def trust_again(self) -> None:
         """A process that was started anew knows no authority."""
@@ -150,6 +170,8 @@ class Keys:
         self._shown.pop(name, None)
 
     async def _trust(self, name: str, authority: str) -> str:
+        if name in self._trusted:
+            return ""
         pem = blocks(authority)
         if not pem or len(pem) > LONGEST:
             return _unfit(pem, "authority")

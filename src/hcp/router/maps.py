@@ -1,16 +1,15 @@
 """The look-up tables HAProxy works from. Its configuration never changes; these do, and it takes them in while running.
 
 `count` says how many addresses a host has, `address` gives each of them by number, `end` names hosts whose TLS the
-router ends, `options` say what annotations ask for. Every row knows whose it is, so that one that cannot be taken
-costs nobody else anything.
+router ends, `options` say what annotations ask for. What is here is the rows of one Route; `tables` has those of all.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Container, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from hcp.api.paths import at
@@ -24,22 +23,19 @@ TLS_END = "tls-end"
 OPTIONS, TLS_OPTIONS, ALLOWED = "options", "tls-options", "allowed"
 
 
-@dataclass(frozen=True, slots=True)
-class Web:
-    """The tables of one of the two kinds of web: requests are looked up by host and path."""
-
-    count: str
-    address: str
-
-
-HTTP = Web("http-count", "http-address")
-# Where the router itself ends TLS.
-HTTPS = Web("https-count", "https-address")
+# The addresses of places, by digest and number: the same for requests over TLS and without.
+ADDRESS = "address"
+# From places to rows, by how requests come: plainly, or where the router itself ends TLS.
+HTTP, HTTPS = "http-count", "https-count"
 # Addresses first: a host that grows must not be asked for an address that is not there yet. Nor is a place open before
-# it is known who may come there.
-PLAIN = (ALLOWED, OPTIONS, TLS_OPTIONS, TLS_ADDRESS, TLS_COUNT, HTTP.address, HTTP.count)
-ENDING = (HTTPS.address, HTTPS.count, TLS_END)
+# it is known who may come there. What goes away does so in the opposite order.
+PLAIN = (ALLOWED, OPTIONS, TLS_OPTIONS, TLS_ADDRESS, TLS_COUNT, ADDRESS, HTTP)
+ENDING = (HTTPS, TLS_END)
 ORDER = (*PLAIN, *ENDING)
+# Tables whose values HAProxy reads as numbers.
+NUMBERS = (TLS_COUNT,)
+# A table and a key in it.
+Row = tuple[str, str]
 
 
 # A row is sent in one command together with others; none of ours comes near this.
@@ -58,16 +54,15 @@ def problem(key: str, value: str) -> str | None:
 
 # What requests are looked up by ends so: host, path, this. Places are whole elements of paths.
 END = "/|"
-# Backends of HAProxy: as usual, with what annotations ask for, with HTTP/2, with TLS.
-PODS, WITH_OPTIONS, PLAIN_HTTP2, TRUSTED = "pods-http", "pods-options", "pods-h2c", "pods-trusted"
+# Backends of HAProxy: as usual, with what annotations ask for, with requests that are rewritten, with HTTP/2, with TLS.
+PODS, WITH_OPTIONS, REWRITING = "pods-http", "pods-options", "pods-rewriting"
+PLAIN_HTTP2, TRUSTED = "pods-h2c", "pods-trusted"
 # Stands where pods are spoken to without TLS.
 NO_TRUST = "plain"
 # Stands where pods speak HTTP/2 without TLS.
 HTTP2 = "h2c"
 # The row of a place whose requests are sent to HTTPS.
 REDIRECT, REDIRECT_FOREVER = "redirect", "redirect-forever"
-# The end of a row whose requests have options.
-OPTIONS_MARK = "@options"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,102 +72,99 @@ class Place:
     name: str
     path: str
     exact: bool = False
+    # Of a Gateway's routes one may have the place in plain HTTP, and another the same place with TLS.
+    scheme: str = ""
 
     @property
     def key(self) -> str:
         """A beginning of what requests are looked up by; an exact path is all of it, and so longer than any other."""
         return f"{self.name}{self.path or '/'}{END}" if self.exact else f"{self.name}{self.path.rstrip('/')}/"
 
+    @property
+    def digest(self) -> str:
+        return _digest(f"{self.exact} {self.key}{self.scheme}")
+
 
 # Of a Route that asks for nothing by annotations.
 AS_ALL = Options()
 
 
-@dataclass(slots=True)
-class Maps:
-    """The contents of every table, and the key of the Route behind each row."""
+class Rows(dict[Row, str]):
+    """The rows of one Route."""
 
-    tables: dict[str, dict[str, str]] = field(default_factory=lambda: {name: {} for name in ORDER})
-    owners: dict[tuple[str, str], str] = field(default_factory=dict)
-
-    def add_tls(self, owner: str, name: str, addresses: list[str], options: Options = AS_ALL) -> None:
+    def add_tls(self, name: str, addresses: list[str], options: Options = AS_ALL) -> None:
         if addresses:
             if options.any:
-                self._options(owner, TLS_OPTIONS, name, hashlib.sha256(name.encode()).hexdigest()[:32], options)
-            self._put(owner, TLS_COUNT, name, str(len(addresses)))
-            self._addresses(owner, TLS_ADDRESS, name, addresses)
+                self._options(TLS_OPTIONS, name, _digest(name), options)
+            self[TLS_COUNT, name] = str(len(addresses))
+            self._addresses(TLS_ADDRESS, name, addresses)
 
     def add_web(
-        self, owner: str, web: Web, place: Place, addresses: list[str], trust: str = "", options: Options = AS_ALL
+        self, table: str, place: Place, addresses: list[str], trust: str = "", options: Options = AS_ALL
     ) -> None:
         """The longest place that fits is taken; the value names it by its digest, and who the pod's TLS is checked by.
 
-        A place is whole elements of a path: requests are looked up with a slash behind them.
+        A place is whole elements of a path: requests are looked up with a slash behind them. How far its requests have
+        to go through what annotations ask for stands at the end, if they ask for anything.
         """
         if addresses:
-            digest = hashlib.sha256(f"{place.exact} {place.key}".encode()).hexdigest()[:32]
-            mark = OPTIONS_MARK if options.any else ""
-            backend = {"": WITH_OPTIONS if mark else PODS, HTTP2: PLAIN_HTTP2}.get(trust, TRUSTED)
-            self._put(owner, web.count, place.key, f"{len(addresses)}@{digest}@{backend}@{trust or NO_TRUST}{mark}")
-            if mark:
-                self._options(owner, OPTIONS, digest, digest, options)
-            self._addresses(owner, web.address, digest, addresses)
+            digest, level = place.digest, f"@{options.level}" if options.any else ""
+            plain = REWRITING if options.rewrites else WITH_OPTIONS if level else PODS
+            backend = {"": plain, HTTP2: PLAIN_HTTP2}.get(trust, TRUSTED)
+            self[table, place.key] = f"{len(addresses)}@{digest}@{backend}@{trust or NO_TRUST}{level}"
+            if level:
+                self._options(OPTIONS, digest, digest, options)
+            self._addresses(ADDRESS, digest, addresses)
 
-    def add_end(self, owner: str, name: str) -> None:
-        self._put(owner, TLS_END, name, "1")
+    def add_end(self, name: str) -> None:
+        self[TLS_END, name] = "1"
 
-    def add_redirect(self, owner: str, place: Place, *, forever: bool = False) -> None:
-        self._put(owner, HTTP.count, place.key, REDIRECT_FOREVER if forever else REDIRECT)
+    def add_redirect(self, place: Place, *, forever: bool = False) -> None:
+        self[HTTP, place.key] = REDIRECT_FOREVER if forever else REDIRECT
 
-    def _addresses(self, owner: str, table: str, key: str, addresses: list[str]) -> None:
+    def _addresses(self, table: str, key: str, addresses: list[str]) -> None:
         for number, address in enumerate(addresses):
-            self._put(owner, table, f"{key}#{number}", address)
+            self[table, f"{key}#{number}"] = address
 
-    def _options(self, owner: str, table: str, key: str, name: str, options: Options) -> None:
-        self._put(owner, table, key, options.row(name))
+    def _options(self, table: str, key: str, name: str, options: Options) -> None:
+        self[table, key] = options.row(name)
         for network in options.networks:
             for prefix in prefixes(network):
-                self._put(owner, ALLOWED, f"{name}/{prefix}", "1")
-
-    def _put(self, owner: str, table: str, key: str, value: str) -> None:
-        self.tables[table][key] = value
-        self.owners[table, key] = owner
+                self[ALLOWED, f"{name}/{prefix}"] = "1"
 
 
-def build(
-    decisions: Iterable[Decision],
-    routes: Mapping[str, Mapping[str, Any]],
-    addresses: Mapping[str, list[str]],
-    http2: Container[str] = (),
-) -> Maps:
-    """Tables for all admitted Routes. A Route without ready endpoints is left out: its clients are refused at once.
+def rows_of(decision: Decision, route: Mapping[str, Any], addresses: list[str], *, http2: bool = False) -> Rows:
+    """What tables hold of a Route. One without ready endpoints is left out: its clients are refused at once.
 
-    `http2`: keys of those whose pods speak HTTP/2 without TLS.
+    `http2`: whether its pods speak HTTP/2 without TLS.
     """
-    maps = Maps()
-    for decision in decisions:
-        if not decision.admitted:
-            continue
-        route = routes[decision.key]
-        spec = route.get("spec") or {}
-        found, how = addresses.get(decision.key, []), termination(route)
-        place = Place(decision.name, str(spec.get("path") or ""), bool(spec.get("exactPath")))
-        insecure = at(spec, "tls.insecureEdgeTerminationPolicy")
-        trust = trust_name(str(at(spec, "tls.destinationCACertificate"))) if how == "reencrypt" else ""
-        trust = trust or (HTTP2 if decision.key in http2 else "")
-        if how == "passthrough":
-            maps.add_tls(decision.key, decision.name, found, decision.options)
-        elif how:
-            maps.add_web(decision.key, HTTPS, place, found, trust, decision.options)
-            if decision.name != ANY:
-                maps.add_end(decision.key, decision.name)
-        if spec.get("redirect") and not how:
-            maps.add_redirect(decision.key, place, forever=spec["redirect"] == 301)
-        elif how and insecure == "Redirect":
-            maps.add_redirect(decision.key, place)
-        elif not how or (how != "passthrough" and insecure == "Allow"):
-            maps.add_web(decision.key, HTTP, place, found, trust, decision.options)
-    return maps
+    rows = Rows()
+    if not decision.admitted:
+        return rows
+    spec, how = route.get("spec") or {}, termination(route)
+    place = Place(
+        decision.name, str(spec.get("path") or ""), bool(spec.get("exactPath")), str(spec.get("scheme") or "")
+    )
+    insecure = at(spec, "tls.insecureEdgeTerminationPolicy")
+    trust = trust_name(str(at(spec, "tls.destinationCACertificate"))) if how == "reencrypt" else ""
+    trust = trust or (HTTP2 if http2 else "")
+    if how == "passthrough":
+        rows.add_tls(decision.name, addresses, decision.options)
+    elif how:
+        rows.add_web(HTTPS, place, addresses, trust, decision.options)
+        if decision.name != ANY:
+            rows.add_end(decision.name)
+    if spec.get("redirect") and not how:
+        rows.add_redirect(place, forever=spec["redirect"] == 301)
+    elif how and insecure == "Redirect":
+        rows.add_redirect(place)
+    elif not how or (how != "passthrough" and insecure == "Allow"):
+        rows.add_web(HTTP, place, addresses, trust, decision.options)
+    return rows
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def trust_name(authority: str) -> str:

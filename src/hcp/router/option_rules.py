@@ -1,14 +1,14 @@
 """HAProxy's rules for what annotations ask for. They are constant too: every value is looked up.
 
-Requests of Routes without such annotations never come here: they have a backend of their own.
+Requests of Routes without such annotations never come here: they have a backend of their own, or leave at once. The
+others leave as soon as nothing that follows is asked for them.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
 
-from hcp.router.maps import OPTIONS_MARK
-from hcp.router.options import MAX_ELEMENTS, SEPARATOR
+from hcp.router.options import BALANCE, FORWARDED, GUARD, LIMITS, MAX_ELEMENTS, PATIENCE, REWRITE, SEPARATOR
 
 # Backends that hold nothing but counters, by what they count: clients of a Route, its turns, requests at an address.
 CLIENTS, TURNS, BUSY = "count-clients", "count-turns", "count-busy"
@@ -16,18 +16,18 @@ CLIENTS, TURNS, BUSY = "count-clients", "count-turns", "count-busy"
 PERIOD = "3s"
 TOO_MANY = 429
 _ORDER = (
-    "id",
     "timeout",
     "tunnel",
+    "hsts",
+    "guard",
     "concurrent",
     "tcprate",
     "httprate",
     "strip",
     "balance",
-    "guard",
-    "hsts",
     "forwarded",
     "rewrite",
+    "id",
 )
 
 
@@ -44,8 +44,12 @@ def counters() -> list[str]:
     ]
 
 
+def _field(name: str) -> str:
+    return f"field({_ORDER.index(name) + 1},{SEPARATOR})"
+
+
 def _word(scope: str, name: str) -> str:
-    return f"var({scope}.opt),field({_ORDER.index(name) + 1},{SEPARATOR})"
+    return f"var({scope}.opt),{_field(name)}"
 
 
 def _client(verb: str, scope: str, allowed: Path) -> list[str]:
@@ -104,41 +108,63 @@ def start(attempt: int) -> list[str]:
     ]
 
 
-def of_requests(table: Path, allowed: Path, addresses: dict[str, Path]) -> list[str]:
-    """Everything for requests of a Route with options, in the backend; `addresses` by frontend, named as the scheme."""
+def of_requests(table: Path, allowed: Path, address: Path, *, usual: bool) -> list[str]:
+    """Everything for requests of a Route with options, in the backend.
+
+    `usual`: all that come there have options, and none says what pods are told about clients, or of which path.
+    """
     verb, hsts = "http-request", _word("txn", "hsts")
     return [
-        f"{verb} set-var(txn.opt) var(txn.key),map_str({table}) if {{ var(txn.row) -m end {OPTIONS_MARK} }}",
+        *(_usual() if usual else _whoever()),
+        f"{verb} set-timeout server var(txn.key),map_str({table}),{_field('timeout')}",
+        # Most stop here: the end of the row is all that is asked for them.
+        f"{verb} allow if {{ var(txn.row) -m end @{PATIENCE} }}",
+        f"{verb} set-var(txn.level) var(txn.row),field(5,@),add(0)",
+        f"{verb} set-var(txn.opt) var(txn.key),map_str({table})",
+        f"{verb} set-timeout tunnel {_word('txn', 'tunnel')}",
+        f"{verb} set-var(txn.hsts) {hsts} if {{ fe_name https }} {{ {hsts} -m beg max }}",
+        *([] if usual else [_leave(REWRITE), *_rewrite()]),
+        _leave(GUARD),
         *_client(verb, "txn", allowed),
+        _leave(LIMITS),
         _counted(verb, "txn"),
         *_limit(verb, "txn", "concurrent", "sc_conn_cur(0),sub(1)"),
         *_limit(verb, "txn", "tcprate", "sc_conn_rate(0),sub(1)"),
         *_limit(verb, "txn", "httprate", "sc_http_req_rate(0),sub(1)"),
-        *_patience(),
-        *(line for scheme, address in addresses.items() for line in _balance(scheme, address)),
-        f"{verb} set-dst var(txn.to),field(1,@) if {{ var(txn.opt) -m found }}",
-        f"{verb} set-dst-port var(txn.to),field(2,@) if {{ var(txn.opt) -m found }}",
-        *_forwarded(),
-        *_rewrite(),
-        f"{verb} set-var(txn.hsts) {hsts} if {{ fe_name https }} {{ {hsts} -m beg max }}",
+        _leave(BALANCE),
+        *_balance(address),
+        *([] if usual else [_leave(FORWARDED), *_forwarded()]),
         "http-response set-header Strict-Transport-Security %[var(txn.hsts)] if { var(txn.hsts) -m found }",
     ]
 
 
-def _patience() -> list[str]:
-    lines = []
-    for name, what in (("timeout", "server"), ("tunnel", "tunnel")):
-        wanted = f"{{ {_word('txn', name)} -m int gt 0 }}"
-        lines.append(f"http-request set-timeout {what} {_word('txn', name)} if {wanted}")
-    return lines
+def _usual() -> list[str]:
+    verb = "http-request set-header"
+    return ["option forwardfor", f"{verb} X-Forwarded-Host %[req.hdr(host)]", f"{verb} X-Forwarded-Proto %[fe_name]"]
 
 
-def _balance(scheme: str, address: Path) -> list[str]:
+def _whoever() -> list[str]:
+    """Also those without options, and those that say what pods are told about clients."""
+    verb, usual = "http-request", f"unless {{ var(txn.row) -m end @{FORWARDED} }}"
+    return [
+        f"{verb} add-header X-Forwarded-For %[src] {usual}",
+        f"{verb} set-header X-Forwarded-Host %[req.hdr(host)] {usual}",
+        f"{verb} set-header X-Forwarded-Proto %[fe_name] {usual}",
+        f"{verb} allow unless {{ var(txn.row),field(5,@) -m found }}",
+    ]
+
+
+def _leave(before: int) -> str:
+    """Rules end here for requests that need nothing of what follows."""
+    return f"http-request allow if {{ var(txn.level) -m int lt {before} }}"
+
+
+def _balance(address: Path) -> list[str]:
     """Another pod than the one chosen by chance. `leastconn`: the less busy one of two, by our own requests there."""
     verb = "http-request"
 
     def when(how: str) -> str:
-        return f"{{ fe_name {scheme} }} {{ {_word('txn', 'balance')} -m str {how} }}"
+        return f"{{ var(txn.how) -m str {how} }}"
 
     def pick(into: str, number: str, condition: str) -> list[str]:
         return [
@@ -148,6 +174,7 @@ def _balance(scheme: str, address: Path) -> list[str]:
 
     least = when("leastconn")
     return [
+        f"{verb} set-var(txn.how) {_word('txn', 'balance')}",
         *pick("txn.to", "src,hex,crc32(1)", when("source")),
         f"{verb} track-sc1 var(txn.key) table {TURNS} if {when('roundrobin')}",
         *pick("txn.to", "sc_inc_gpc0(1)", when("roundrobin")),
@@ -156,11 +183,13 @@ def _balance(scheme: str, address: Path) -> list[str]:
         f"{verb} set-var(txn.to) var(txn.other) if {least} {{ var(txn.other) -m found }}"
         f" {{ var(txn.other),table_conn_cur({BUSY}),sub(txn.load) lt 0 }}",
         f"{verb} track-sc2 var(txn.to) table {BUSY} if {least}",
+        f"{verb} set-dst var(txn.to),field(1,@)",
+        f"{verb} set-dst-port var(txn.to),field(2,@)",
     ]
 
 
 def _forwarded() -> list[str]:
-    """What pods are told about the client."""
+    """What pods are told about the client, where a Route says how. All others are told the usual."""
     verb, how = "http-request", _word("txn", "forwarded")
     headers = {
         "X-Forwarded-For": "%[src]",
@@ -178,14 +207,15 @@ def _forwarded() -> list[str]:
 
 def _rewrite() -> list[str]:
     verb = "http-request"
-    wanted = f"{{ {_word('txn', 'rewrite')} -m beg = }}"
+    wanted = "{ var(txn.new) -m found }"
     lines = [
-        f"{verb} set-var(txn.new) {_word('txn', 'rewrite')},regsub(^=,) if {wanted}",
+        f"{verb} set-var(txn.new) {_word('txn', 'rewrite')},regsub(^=,) if {{ {_word('txn', 'rewrite')} -m beg = }}",
         f"{verb} set-var(txn.rest) path if {wanted}",
+        f"{verb} set-var(txn.strip) {_word('txn', 'strip')},add(0) if {wanted}",
     ]
     for count in range(1, MAX_ELEMENTS + 1):
-        leading, this = "/[^/]*" * count, f"{{ {_word('txn', 'strip')} -m int {count} }}"
-        lines.append(f"{verb} set-var(txn.rest) path,regsub(^{leading},) if {wanted} {this}")
+        leading, this = "/[^/]*" * count, f"{{ var(txn.strip) -m int {count} }}"
+        lines.append(f"{verb} set-var(txn.rest) path,regsub(^{leading},) if {this}")
     return [
         *lines,
         f"{verb} set-var(txn.new) var(txn.new),concat(,txn.rest) if {wanted}",

@@ -24,7 +24,11 @@ MAX_NETWORKS = 256
 # Elements of a path that can be taken away before another is put in its place.
 MAX_ELEMENTS = 8
 BALANCES = ("leastconn", "random", "roundrobin", "source")
-FORWARDED = ("append", "if-none", "never", "replace")
+FORWARDINGS = ("append", "if-none", "never", "replace")
+# As for everybody: how long a pod may take to answer, and a tunnel be quiet, in milliseconds.
+TIMEOUT, TUNNEL = 60_000, 86_400_000
+# What annotations ask for, in the order in which it is done.
+PATIENCE, ANSWER, REWRITE, GUARD, LIMITS, BALANCE, FORWARDED = range(1, 8)
 # Stands between what is told to HAProxy; no value has it.
 SEPARATOR = "|"
 
@@ -64,13 +68,33 @@ class Options:
     def any(self) -> bool:
         return replace(self, ignored=()) != Options()
 
+    @property
+    def rewrites(self) -> bool:
+        """Whether pods are told something else than what the client said."""
+        return bool(self.forwarded) or self.rewrite is not None
+
+    @property
+    def level(self) -> int:
+        """How far a request has to go through HAProxy's rules: what is asked for often comes first."""
+        wanted = {
+            PATIENCE: self.timeout,
+            ANSWER: self.tunnel or self.hsts,
+            REWRITE: self.rewrite is not None,
+            GUARD: self.networks,
+            LIMITS: self.concurrent or self.tcp_rate or self.http_rate,
+            BALANCE: self.balance,
+            FORWARDED: self.forwarded,
+        }
+        return max((level for level, asked in wanted.items() if asked), default=0)
+
     def row(self, name: str) -> str:
         """As HAProxy looks it up: each word has its place, and none is empty."""
         guarded = "guarded" if self.networks else "open"
         rewrite = f"={self.rewrite}" if self.rewrite is not None else "-"
-        numbers = (self.timeout, self.tunnel, self.concurrent, self.tcp_rate, self.http_rate, self.strip)
-        words = (self.balance or "-", guarded, self.hsts or "-", self.forwarded or "append", rewrite)
-        return SEPARATOR.join((name, *map(str, numbers), *words))
+        numbers = (self.timeout or TIMEOUT, self.tunnel or TUNNEL)
+        rates = (self.concurrent, self.tcp_rate, self.http_rate, self.strip)
+        words = (self.hsts or "-", guarded, self.balance or "-", self.forwarded or "append", rewrite)
+        return SEPARATOR.join((*map(str, numbers), *words[:2], *map(str, rates), *words[2:], name))
 
 
 def read(route: Mapping[str, Any]) -> Options:
@@ -209,7 +233,7 @@ _READERS: dict[str, Callable[[Options, str], Options]] = {
     "ip_allowlist": _allow,
     "ip_whitelist": _allow_as_before,
     "hsts_header": lambda made, text: replace(made, hsts=_hsts(text)),
-    "set-forwarded-headers": lambda made, text: replace(made, forwarded=_choice(text, FORWARDED)),
+    "set-forwarded-headers": lambda made, text: replace(made, forwarded=_choice(text, FORWARDINGS)),
     "rewrite-target": lambda made, text: replace(made, rewrite=_rewrite(text)),
 }
 # A connection that is passed on has no requests, and no timeout but that of a quiet tunnel, which is a day.

@@ -26,11 +26,10 @@ class Refused:
         self.words[key] = words
         log.warning("HAProxy does not take a Route", extra={"route": key, "words": words})
 
-    def keep(self, routes: Mapping[str, Object]) -> None:
-        """Forget those that are gone or changed."""
-        for key, mark in list(self._marks.items()):
-            if key not in routes or self._mark(routes[key]) != mark:
-                del self._marks[key], self.words[key]
+    def keep(self, key: str, route: Object | None) -> None:
+        """Forget one that is gone or changed."""
+        if key in self._marks and (route is None or self._mark(route) != self._marks[key]):
+            del self._marks[key], self.words[key]
 
     @staticmethod
     def _mark(route: Object) -> tuple[Any, ...]:

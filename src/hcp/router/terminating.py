@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import contextlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -46,6 +47,12 @@ def with_external(route: Object, secrets: ingresses.Secrets) -> Object:
     return {**route, "spec": {**route["spec"], "tls": taken}}
 
 
+def external_of(route: Object) -> Iterable[str]:
+    """The Secret, as namespace/name, that a Route names."""
+    named = at(route, "spec.tls.externalCertificate.name")
+    return (f"{route['metadata'].get('namespace')}/{named}",) if named else ()
+
+
 def keys(
     decisions: Iterable[Decision], routes: Mapping[str, Mapping[str, Any]]
 ) -> tuple[dict[str, Certificate], dict[str, str]]:
@@ -64,23 +71,17 @@ def keys(
     return certificates, authorities
 
 
-async def tell_ingresses(
-    client: Client, found: Iterable[Object], decisions: Iterable[Decision], canonical: str
-) -> None:
-    """Those of which anything is served say where."""
-    served = {ingresses.owner_of(decision.key) for decision in decisions if decision.admitted}
-    for one in found:
-        meta = one["metadata"]
-        key = f"{meta.get('namespace')}/{meta['name']}"
-        wanted = [{"hostname": canonical}] if key in served and canonical else []
-        if wanted != (at(one, "status.loadBalancer.ingress") or []) and not meta.get("deletionTimestamp"):
-            body = {"status": {"loadBalancer": {"ingress": wanted or None}}}
-            try:
-                await client.patch(
-                    r.INGRESSES, meta["name"], meta.get("namespace"), body, subresource="status", manager=MANAGER
-                )
-            except NotFound:
-                continue
+async def tell_ingress(client: Client, ingress: Object, decisions: Iterable[Decision], canonical: str) -> None:
+    """One of which anything is served says where."""
+    meta, served = ingress["metadata"], any(decision.admitted for decision in decisions)
+    wanted = [{"hostname": canonical}] if served and canonical else []
+    if wanted == (at(ingress, "status.loadBalancer.ingress") or []) or meta.get("deletionTimestamp"):
+        return
+    body = {"status": {"loadBalancer": {"ingress": wanted or None}}}
+    with contextlib.suppress(NotFound):
+        await client.patch(
+            r.INGRESSES, meta["name"], meta.get("namespace"), body, subresource="status", manager=MANAGER
+        )
 
 
 class Words:
@@ -90,13 +91,11 @@ class Words:
         self._events = events
         self._told: dict[str, set[tuple[str, str]]] = {}
 
-    def tell(self, found: Iterable[Object], decisions: Iterable[Decision]) -> None:
-        wrong: dict[str, set[tuple[str, str]]] = {}
-        for one in decisions:
-            if not one.admitted and (key := ingresses.owner_of(one.key)):
-                wrong.setdefault(key, set()).add((one.reason, one.message))
-        for ingress in found:
-            key = f"{ingress['metadata'].get('namespace')}/{ingress['metadata']['name']}"
-            for reason, message in sorted(wrong.get(key, set()) - self._told.get(key, set())):
-                self._events.event({**ingress, **_KIND}, "Warning", reason, message)
-        self._told = wrong
+    def tell(self, key: str, ingress: Object | None, decisions: Iterable[Decision]) -> None:
+        wrong = {(one.reason, one.message) for one in decisions if not one.admitted}
+        before = self._told.pop(key, set())
+        if ingress is None or not wrong:
+            return
+        self._told[key] = wrong
+        for reason, message in sorted(wrong - before):
+            self._events.event({**ingress, **_KIND}, "Warning", reason, message)

@@ -69,28 +69,35 @@ def test_weights_share_connections() -> None:
     assert found == {"10.0.0.1@6443": 24, "10.0.0.2@6443": 24, "10.0.0.3@6443": 16}
 
 
-def test_tables() -> None:
-    routes: dict[str, dict[str, Any]] = {
-        "n/tls": {"spec": {"tls": {"termination": "passthrough", "insecureEdgeTerminationPolicy": "Redirect"}}},
-        "n/web": {"spec": {"path": "/api"}},
-        "n/none": {"spec": {"tls": {"termination": "passthrough"}}},
-    }
-    decisions = [
-        admission.Decision("n/tls", "x.apps.test", True, wildcard=True),
-        admission.Decision("n/web", "web.test", True),
-        admission.Decision("n/none", "none.test", True),
-        admission.Decision("n/bad", "bad.test", False, "HostAlreadyClaimed"),
-    ]
-    made = maps.build(decisions, routes, {"n/tls": ["1.1.1.1@1", "1.1.1.2@1"], "n/web": ["2.2.2.2@2"]})
-    digest = hashlib.sha256(b"False web.test/api/").hexdigest()[:32]
-    assert made.owners[maps.HTTP.address, f"{digest}#0"] == "n/web"
-    assert set(made.owners) == {(table, key) for table, rows in made.tables.items() for key in rows}
-    assert {name: rows for name, rows in made.tables.items() if rows} == {
+def of_table(rows: dict[maps.Row, str]) -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = {}
+    for (table, key), value in rows.items():
+        found.setdefault(table, {})[key] = value
+    return found
+
+
+def test_rows_of_a_route() -> None:
+    through = {"spec": {"tls": {"termination": "passthrough", "insecureEdgeTerminationPolicy": "Redirect"}}}
+    decision = admission.Decision("n/tls", "x.apps.test", True, wildcard=True)
+    assert of_table(maps.rows_of(decision, through, ["1.1.1.1@1", "1.1.1.2@1"])) == {
         maps.TLS_COUNT: {"*.apps.test": "2"},
         maps.TLS_ADDRESS: {"*.apps.test#0": "1.1.1.1@1", "*.apps.test#1": "1.1.1.2@1"},
-        maps.HTTP.count: {"web.test/api/": f"1@{digest}@pods-http@plain", "*.apps.test/": maps.REDIRECT},
-        maps.HTTP.address: {f"{digest}#0": "2.2.2.2@2"},
+        maps.HTTP: {"*.apps.test/": maps.REDIRECT},
     }
+    digest = hashlib.sha256(b"False web.test/api/").hexdigest()[:32]
+    web = {"spec": {"path": "/api"}}
+    assert of_table(maps.rows_of(admission.Decision("n/web", "web.test", True), web, ["2.2.2.2@2"])) == {
+        maps.HTTP: {"web.test/api/": f"1@{digest}@pods-http@plain"},
+        maps.ADDRESS: {f"{digest}#0": "2.2.2.2@2"},
+    }
+    assert not maps.rows_of(admission.Decision("n/web", "web.test", True), web, [])
+    assert not maps.rows_of(admission.Decision("n/bad", "bad.test", False, "HostAlreadyClaimed"), web, ["2.2.2.2@2"])
+
+
+def test_one_place_in_plain_http_and_another_with_tls_have_nothing_in_common() -> None:
+    """Routes of Gateways have one of both; what is asked for one must not be asked for the other."""
+    digests = {maps.Place("a.test", "/", scheme=scheme).digest for scheme in ("", "http", "https")}
+    assert len(digests) == 3
 
 
 def test_tables_are_cut_into_pieces_that_fit() -> None:
@@ -127,20 +134,17 @@ def test_a_service_s_port_is_not_the_pod_s() -> None:
 
 def test_ends_of_tls_are_told_apart_by_policy() -> None:
     def tables(**tls: str) -> set[str]:
-        made = maps.build(
-            [admission.Decision("n/r", "r.test", True)], {"n/r": {"spec": {"tls": tls}}}, {"n/r": ["1@1"]}
-        )
-        return {name for name, rows in made.tables.items() if rows}
+        made = maps.rows_of(admission.Decision("n/r", "r.test", True), {"spec": {"tls": tls}}, ["1@1"])
+        return {table for table, _ in made}
 
-    ended = {maps.HTTPS.count, maps.HTTPS.address, maps.TLS_END}
+    ended = {maps.HTTPS, maps.ADDRESS, maps.TLS_END}
     assert tables(termination="edge") == ended
     assert tables(termination="edge", insecureEdgeTerminationPolicy="Allow") == {
         *ended,
-        maps.HTTP.count,
-        maps.HTTP.address,
+        maps.HTTP,
     }
     redirected = tables(termination="edge", insecureEdgeTerminationPolicy="Redirect")
-    assert redirected == {*ended, maps.HTTP.count}
+    assert redirected == {*ended, maps.HTTP}
 
 
 @pytest.mark.parametrize("spoiler", ["\n\nshow info\n\n", "\r\n\r\n", "; show info"])

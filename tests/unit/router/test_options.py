@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import ipaddress
 from typing import Any
 
@@ -143,12 +144,41 @@ def test_beginnings_in_hexadecimal_mean_the_same_network(network: options.Networ
 def test_a_row_of_options_and_who_may_come() -> None:
     asked = route(timeout="7s", ip_allowlist="192.0.2.0/25", balance="source")
     decision = admission.decide([asked], admission.Policy("apps.test", ends_tls=True))[0]
-    made = maps.build([decision], {"n/r": asked}, {"n/r": ["10.0.0.1@80"]})
-    row = made.tables[maps.HTTPS.count]["r.test/"]
-    assert row.endswith(maps.OPTIONS_MARK)
+    made = maps.rows_of(decision, asked, ["10.0.0.1@80"])
+    row = made[maps.HTTPS, "r.test/"]
+    assert row.endswith(f"@{options.BALANCE}")
     digest = row.split("@")[1]
-    assert made.tables[maps.OPTIONS][digest] == f"{digest}|7000|0|0|0|0|0|source|guarded|-|append|-"
-    assert sorted(made.tables[maps.ALLOWED]) == [f"{digest}/4/C00002{digit}" for digit in "01234567"]
-    for table, rows in made.tables.items():
-        for key, value in rows.items():
-            assert maps.problem(key, value) is None, table
+    assert made[maps.OPTIONS, digest] == f"7000|86400000|-|guarded|0|0|0|0|source|append|-|{digest}"
+    allowed = sorted(key for table, key in made if table == maps.ALLOWED)
+    assert allowed == [f"{digest}/4/C00002{digit}" for digit in "01234567"]
+    for (table, key), value in made.items():
+        assert maps.problem(key, value) is None, table
+
+
+ASKED = {
+    "timeout": (options.Options(timeout=1), options.PATIENCE, maps.WITH_OPTIONS),
+    "tunnel": (options.Options(tunnel=1), options.ANSWER, maps.WITH_OPTIONS),
+    "hsts": (options.Options(hsts="max-age=1"), options.ANSWER, maps.WITH_OPTIONS),
+    "rewrite": (options.Options(rewrite=""), options.REWRITE, maps.REWRITING),
+    "networks": (options.Options(networks=(ipaddress.ip_network("::/0"),)), options.GUARD, maps.WITH_OPTIONS),
+    "concurrent": (options.Options(concurrent=1), options.LIMITS, maps.WITH_OPTIONS),
+    "tcp_rate": (options.Options(tcp_rate=1), options.LIMITS, maps.WITH_OPTIONS),
+    "http_rate": (options.Options(http_rate=1), options.LIMITS, maps.WITH_OPTIONS),
+    "balance": (options.Options(balance="source"), options.BALANCE, maps.WITH_OPTIONS),
+    "forwarded": (options.Options(forwarded="never"), options.FORWARDED, maps.REWRITING),
+}
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_a_request_goes_as_far_as_anything_is_asked_for_it(name: str) -> None:
+    asked, level, backend = ASKED[name]
+    assert asked.level == level
+    more = {field.name: getattr(asked, field.name) for field in dataclasses.fields(asked) if field.name == name}
+    assert dataclasses.replace(options.Options(timeout=5), **more).level == level
+    rows = maps.Rows()
+    rows.add_web(maps.HTTP, maps.Place("a.test", ""), ["10.0.0.1@80"], options=asked)
+    assert rows[maps.HTTP, "a.test/"].split("@")[2:] == [backend, maps.NO_TRUST, str(level)]
+
+
+def test_every_field_of_options_is_of_some_level() -> None:
+    assert {field.name for field in dataclasses.fields(options.Options)} == {*ASKED, "strip", "ignored"}
