@@ -215,7 +215,6 @@ async def test_a_sleeping_cluster_can_be_edited_and_deleted(admin: Client, serve
     assert set((await replicas(admin)).values()) == {0}
     await admin.delete(k.HOSTEDCLUSTERS, NAME, "clusters")
     await eventually(lambda: gone(admin, NAME), "all is gone")
-    await admin.create(await _same_again(admin))
 
 
 async def test_a_schedule_puts_it_to_sleep_and_a_person_wakes_it(

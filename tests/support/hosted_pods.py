@@ -188,7 +188,7 @@ class HostedPods(s.HostedProcesses):
         status = etcd.get("status") or {}
         if self._changed("etcd", etcd):
             return
-        if (status.get("observedGeneration"), status.get("updatedReplicas")) != (generation, wanted):
+        if (status.get("observedGeneration"), status.get("updatedReplicas") or 0) != (generation, wanted):
             counts = dict.fromkeys(("replicas", "readyReplicas", "updatedReplicas", "availableReplicas"), wanted)
             body = {"status": {**counts, "observedGeneration": generation}}
             await self._client.patch(k.STATEFULSETS, "etcd", self._ns, body, subresource="status")

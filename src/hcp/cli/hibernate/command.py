@@ -10,8 +10,8 @@ COMMAND = Command(
     "Put a hosted cluster to sleep, now or by a schedule",
     long="Its machines are shut down in good order, then its control plane ends: no pod of it runs, nothing is "
     "written. What it stores, the disks of its machines, its addresses, certificates and nodes stay as they are, and "
-    "it wakes with them. With a schedule it sleeps and wakes by itself; what was asked by hand meanwhile holds until the "
-    "schedule's next date. Condition Hibernating tells how far it is.",
+    "it wakes with them. With a schedule it sleeps and wakes by itself; what was asked by hand meanwhile holds until "
+    "the schedule's next date. Condition Hibernating tells how far it is.",
     examples=(
         ("Now, until somebody wakes it", "{prog} hibernate demo --wait"),
         (
