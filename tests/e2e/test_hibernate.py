@@ -1,5 +1,5 @@
-"""A hosted cluster with a machine sleeps and wakes: the same machine, the same node, what it stored. Each test builds on
-the last."""
+"""A hosted cluster with a machine sleeps and wakes: the same machine and node, what it stored. Each test builds on the
+last."""
 
 from __future__ import annotations
 

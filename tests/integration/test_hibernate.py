@@ -52,7 +52,7 @@ async def stage(client: Client) -> tuple[Any, Any]:
 
 async def reached(client: Client, wanted: str) -> None:
     async def there() -> bool:
-        return (await stage(client))[0] == wanted
+        return bool((await stage(client))[0] == wanted)
 
     await eventually(there, wanted, hands(client, NS), seconds=60)
 
@@ -75,7 +75,7 @@ async def start_instance(client: Client) -> Object:
     """What KubeVirt does for a machine that shall run. It does not end at once."""
     metadata = {"name": VM, "namespace": NS, "labels": await labels(client), "finalizers": [HOLD]}
     body = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachineInstance", "metadata": metadata}
-    spec = {"domain": {"devices": {}}}
+    spec: Object = {"domain": {"devices": {}}}
     return await client.create({**body, "spec": spec, "status": {"phase": "Running"}})
 
 

@@ -247,7 +247,7 @@ async def test_a_machine_that_slept_is_woken_and_not_repaired(admin: Client) -> 
     async def slept() -> bool:
         pool = await admin.get(k.NODEPOOLS, "demo", HOME)
         ready = next(one for one in pool["status"]["conditions"] if one["type"] == "Ready")
-        return ready["reason"] == "Hibernating" and pool["status"]["replicas"] == 0
+        return bool(ready["reason"] == "Hibernating" and pool["status"]["replicas"] == 0)
 
     await eventually(slept, seconds=60)
     assert await admin.get_or_none(k.VMIS, name, HOSTED) is None
@@ -261,6 +261,24 @@ async def test_a_machine_that_slept_is_woken_and_not_repaired(admin: Client) -> 
     second = await boot(admin, name)
     assert second != first
     await enter(admin, "Awake")
+    # Another timeout is another health check: what it says of it, it says after it went on.
+    later = {"metadata": {"annotations": {names.ANNOTATION_MHC_TIMEOUT: "2s"}}}
+    await admin.patch(k.NODEPOOLS, "demo", HOME, later)
+
+    async def judged_anew() -> bool:
+        check = await admin.get(k.MACHINEHEALTHCHECKS, "demo", HOSTED)
+        new = check["spec"]["unhealthyConditions"][0]["timeout"] == "2s"
+        return bool(new and check["status"].get("observedGeneration") == check["metadata"]["generation"])
+
+    await eventually(judged_anew, seconds=120)
+
+    async def goes_on() -> bool:
+        same = await admin.get(k.MACHINES, name, HOSTED)
+        paused = next(one for one in same["status"]["v1beta2"]["conditions"] if one["type"] == "Paused")
+        ready = next(one for one in same["status"]["conditions"] if one["type"] == "InfrastructureReady")
+        return bool(paused["status"] == "False" and ready["status"] == "True")
+
+    await eventually(goes_on, seconds=120)
     await eventually(lambda: healthy(admin), seconds=120)
 
     async def pool_is_back() -> bool:
