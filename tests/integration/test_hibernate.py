@@ -26,7 +26,6 @@ from tests.support.running_cluster import NAME, NS, kubeconfig
 from hcp.api import names
 from hcp.kube import Client, untrusted_kubeconfig
 from hcp.kube import resources as k
-from hcp.runtime.phases import ERRORS
 
 Object = dict[str, Any]
 HCP = Path(sys.executable).parent / "hcp"
@@ -60,10 +59,6 @@ async def reached(client: Client, wanted: str) -> None:
 async def replicas(client: Client) -> dict[str, int]:
     live = [*await client.list(k.DEPLOYMENTS, NS), *await client.list(k.STATEFULSETS, NS)]
     return {one["metadata"]["name"]: one["spec"]["replicas"] for one in live}
-
-
-async def failures() -> float:
-    return sum(ERRORS.value(controller="hostedcluster", phase=phase) for phase in ("etcd", "kube-apiserver", "asleep"))
 
 
 async def labels(client: Client) -> dict[str, str]:
