@@ -53,7 +53,7 @@ async def reached(client: Client, wanted: str) -> None:
     async def there() -> bool:
         return bool((await stage(client))[0] == wanted)
 
-    await eventually(there, wanted, hands(client, NS), seconds=60)
+    await eventually(there, wanted, hands(client, NS))
 
 
 async def replicas(client: Client) -> dict[str, int]:
