@@ -53,4 +53,4 @@ async def pods(
         yield made
     finally:
         await made.end()
-        await admin.delete(k.HOSTEDCLUSTERS, NAME, "clusters")
+        await admin.delete(k.HOSTEDCLUSTERS, NAME, "clusters", missing_ok=True)

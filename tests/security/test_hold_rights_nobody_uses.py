@@ -52,6 +52,7 @@ ADMISSION: set[audit.Right] = {
 # Rights of rarer paths.
 ELSEWHERE: dict[audit.Right, str] = {
     ("kubevirt.io", "virtualmachines", "get"): "a node whose machine was made anew asks for a certificate",
+    ("kubevirt.io", "virtualmachines", "patch"): "a cluster falls asleep or wakes up",
     ("coordination.k8s.io", "leases", "get"): "a write to the lease was answered with a conflict: maybe it was our own",
     ("", "serviceaccounts", "create"): "a cluster whose release has storage gets its first node",
     ("", "resourcequotas", "create"): "a cluster becomes available, which this one does not",

@@ -84,6 +84,10 @@ class HostedPods(s.HostedProcesses):
 
     async def _once(self) -> None:
         etcd = await self._client.get(k.STATEFULSETS, "etcd", self._ns)
+        if not etcd["spec"]["replicas"]:
+            await self._end_all()
+            await self._report()
+            return
         if self._changed("etcd", etcd):
             await self._roll_etcd(etcd["spec"]["template"]["spec"])
             self._done("etcd", etcd)
@@ -97,8 +101,21 @@ class HostedPods(s.HostedProcesses):
             self._done("kube-controller-manager", manager)
         await self._report()
 
+    async def _end_all(self) -> None:
+        """Nothing shall run."""
+        for process in (self._manager, self._api, self._etcd):
+            if process is not None:
+                await self._stop(process, 10)
+        self._manager = self._api = self._etcd = None
+        self._target = 0
+        self._seen.clear()
+
+    @property
+    def running(self) -> bool:
+        return any(process is not None for process in (self._manager, self._api, self._etcd))
+
     def _changed(self, name: str, live: Object) -> bool:
-        return self._seen.get(name) != str(live["spec"]["template"])
+        return bool(live["spec"]["replicas"]) and self._seen.get(name) != str(live["spec"]["template"])
 
     def _done(self, name: str, live: Object) -> None:
         if name in self._seen:
@@ -163,7 +180,7 @@ class HostedPods(s.HostedProcesses):
         status = etcd.get("status") or {}
         if self._changed("etcd", etcd):
             return
-        if (status.get("observedGeneration"), status.get("updatedReplicas")) != (generation, wanted):
+        if (status.get("observedGeneration"), status.get("updatedReplicas") or 0) != (generation, wanted):
             counts = dict.fromkeys(("replicas", "readyReplicas", "updatedReplicas", "availableReplicas"), wanted)
             body = {"status": {**counts, "observedGeneration": generation}}
             await self._client.patch(k.STATEFULSETS, "etcd", self._ns, body, subresource="status")

@@ -209,8 +209,9 @@ async def report_ready(
             await client.patch(k.DEPLOYMENTS, live["metadata"]["name"], ns, {"status": status}, subresource="status")
     for live in await client.list(k.STATEFULSETS, ns):
         wanted = live["spec"]["replicas"]
-        if (live.get("status") or {}).get("readyReplicas") != wanted:
-            body = {"status": {"replicas": wanted, "readyReplicas": wanted, "observedGeneration": 1}}
+        if ((live.get("status") or {}).get("readyReplicas") or 0) != wanted:
+            fewer = {} if wanted else dict.fromkeys(("updatedReplicas", "availableReplicas"), 0)
+            body = {"status": {"replicas": wanted, "readyReplicas": wanted, "observedGeneration": 1, **fewer}}
             await client.patch(k.STATEFULSETS, live["metadata"]["name"], ns, body, subresource="status")
 
 

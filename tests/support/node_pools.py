@@ -164,7 +164,7 @@ async def running_operator(
         ctx = OperatorContext(client, Informers(client), Guests(client, inside=False), EventRecorder(client, "test"))
         views = Views()
         ctx.closers.append(views.close)
-        controllers = wiring.for_nodes(ctx, views, release)
+        controllers = wiring.for_nodes(ctx, views, release, wiring.sleeping_machines(ctx))
         await ctx.informers.start()
         tasks = [asyncio.create_task(controller.run()) for controller in controllers]
         try:

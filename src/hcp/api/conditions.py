@@ -53,6 +53,10 @@ STORAGE_AVAILABLE = "StorageAvailable"
 # Ours: only on clusters whose authorities were ever asked to change.
 CERTIFICATES_UP_TO_DATE = "CertificatesUpToDate"
 
+# Ours: only on clusters that were ever put to sleep. True while one sleeps; its reason is the stage. Other conditions
+# have it as their reason meanwhile.
+HIBERNATING = "Hibernating"
+
 # NodePool
 READY = "Ready"
 AUTOSCALING_ENABLED = "AutoscalingEnabled"
@@ -83,6 +87,10 @@ STATUS_UNKNOWN = "StatusUnknown"
 WAITING_FOR_AVAILABLE = "WaitingForAvailable"
 WAITING_FOR_TURN = "WaitingForTurn"
 BLOCKED = "Blocked"
+FALLING_ASLEEP = "FallingAsleep"
+ASLEEP = "Asleep"
+WAKING_UP = "WakingUp"
+AWAKE = "Awake"
 RECONCILIATION_ERROR = "ReconciliationError"
 # The missing letter is how the established API spells it; alerts match on it.
 RECONCILIATION_SUCCEEDED_REASON = "ReconciliatonSucceeded"

@@ -125,6 +125,11 @@ ANNOTATION_TERMINATION_GRACE = f"{GROUP}/kubevirt-termination-grace-period"
 ANNOTATION_EXPECTED_NODES = f"{GROUP}/expected-nodes"
 # Ours, on a HostedCluster: annotations, as a JSON object, for the load balancers of Services inside it.
 ANNOTATION_LOAD_BALANCERS = f"{GROUP}/load-balancer-annotations"
+# Ours, on a HostedCluster: whether it shall sleep, and when it does so by itself.
+ANNOTATION_HIBERNATE = f"{GROUP}/hibernate"
+ANNOTATION_HIBERNATE_SCHEDULE = f"{GROUP}/hibernate-schedule"
+ANNOTATION_WAKE_SCHEDULE = f"{GROUP}/wake-schedule"
+ANNOTATION_HIBERNATE_TIME_ZONE = f"{GROUP}/hibernate-time-zone"
 ANNOTATION_RESTORED_FROM_BACKUP = f"{GROUP}/restored-from-backup"
 # Ours, set by `hcp restore`: etcd waits for a snapshot with this SHA-256 and starts from it.
 ANNOTATION_RESTORE_SNAPSHOT = f"{GROUP}/restore-snapshot"
@@ -170,6 +175,9 @@ MARK_CSI_SOURCE = f"{GROUP}/csi-source"
 MARK_CSI_BACKING = f"{GROUP}/csi-backing"
 MARK_OUT_OF_SERVICE = f"{GROUP}/out-of-service"
 MARK_CSI_PUBLISHED = f"{GROUP}/csi-published-to"
+
+# On a VirtualMachine that was put to sleep: the run strategy that it wakes with.
+MARK_ASLEEP = f"{GROUP}/asleep"
 
 # The accounts of Cluster API's two managers.
 CAPI_CORE = "cluster-api"

@@ -29,6 +29,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "scale nodepool": ("scale.nodepool", "Change how many nodes a node pool has"),
     "upgrade cluster": ("upgrade.cluster", "Move a hosted cluster's control plane to another release"),
     "upgrade nodepool": ("upgrade.nodepool", "Move a node pool to another release"),
+    "hibernate": ("hibernate.command", "Put a hosted cluster to sleep, now or by a schedule"),
+    "wake": ("hibernate.wake", "Wake a hosted cluster that sleeps"),
     "vm console": ("vm.console", "Open the serial console of a node's virtual machine"),
     "rotate cluster": ("rotate.cluster", "Give a hosted cluster new certificate authorities while it runs"),
     "rotate kubeconfig": (

@@ -36,7 +36,10 @@ def obj(
         metadata["annotations"] = dict(annotations)
     if p.owner:
         metadata["ownerReferences"] = [dict(p.owner)]
-    return {"apiVersion": api_version, "kind": kind, "metadata": metadata, **(body or {})}
+    found: Manifest = {"apiVersion": api_version, "kind": kind, "metadata": metadata, **(body or {})}
+    if p.asleep and kind in ("Deployment", "StatefulSet"):
+        found["spec"] = {**found["spec"], "replicas": 0}
+    return found
 
 
 def config_map(p: Params, name: str, data: Mapping[str, str]) -> Manifest:

@@ -120,6 +120,8 @@ class Params:
     autoscaled: bool = False
     # Whether users come with tokens of an issuer of their own.
     own_issuer: bool = False
+    # Nothing of it runs; everything else stays as it is, for the moment it wakes.
+    asleep: bool = False
 
     @property
     def replicas(self) -> int:

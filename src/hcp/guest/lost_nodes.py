@@ -14,13 +14,14 @@ from hcp.guest.objects import SYSTEM
 from hcp.guest.view import GuestView
 from hcp.guest.views import Views
 from hcp.kube.errors import Conflict, NotFound, Unreachable
-from hcp.kube.resources import NODES, PODS
+from hcp.kube.resources import HOSTEDCLUSTERS, NODES, PODS
 from hcp.kubevirt import lost
 from hcp.kubevirt.session import InfraCaches, Session
 from hcp.kubevirt.sessions import Sessions
-from hcp.runtime import Controller, Informer, Result
+from hcp.runtime import Controller, Informer, Result, hibernation
 from hcp.runtime.conditions import condition_of
 from hcp.runtime.context import OperatorContext
+from hcp.runtime.store import key_of
 
 Object = dict[str, Any]
 _UNREACHABLE_RETRY = 5.0
@@ -34,6 +35,7 @@ class LostNodes:
         self._ctx = ctx
         self._sessions = sessions
         self._views = views
+        self._clusters: Informer = ctx.informers.get(HOSTEDCLUSTERS)
         self.controller = sessions.controller("lost-nodes", self._reconcile)
 
     def wire(self) -> Controller:
@@ -41,6 +43,7 @@ class LostNodes:
         self._follow_infra(InfraCaches.shared(self._ctx.informers))
         self._views.on_new(self._follow)
         self._sessions.on_begin(self._begin)
+        self._clusters.add_listener(self._cluster_changed)
         return self.controller
 
     def _follow(self, hosted: str, view: GuestView) -> None:
@@ -49,8 +52,18 @@ class LostNodes:
     def _begin(self, session: Session) -> None:
         if session.infra.external and not session.unmanaged:
             self._follow_infra(session.caches)
+        self._enqueue_all(session)
+
+    def _enqueue_all(self, session: Session) -> None:
         for node in session.nodes.list():
             self.controller.enqueue(f"{session.hosted_namespace}/{node['metadata']['name']}", fresh=False)
+
+    def _cluster_changed(self, old: Object | None, new: Object | None) -> None:
+        """Nodes that did not come back with their cluster are looked at when it counts as awake."""
+        if hibernation.resting(old) and not hibernation.resting(new):
+            for session in self._sessions.all():
+                if new is not None and key_of(dict(session.cluster)) == key_of(new):
+                    self._enqueue_all(session)
 
     def _follow_infra(self, caches: InfraCaches) -> None:
         self._listen(caches.instances, lambda item: [item["metadata"]["name"]])
@@ -74,6 +87,8 @@ class LostNodes:
         session = self._sessions.get(hosted)
         if session is None or session.unmanaged or not _uses_volumes(session.cluster):
             return None
+        if hibernation.resting(self._clusters.get_key(key_of(dict(session.cluster)))):
+            return None  # its machines were stopped on purpose, and come back
         if not all(informer.synced for informer in (session.nodes, *session.caches.all)):
             return Result(0.2)
         node, instance = session.nodes.get(name), session.caches.instances.get(name, session.infra.namespace)

@@ -14,7 +14,7 @@ from hcp.kube.resources import HOSTEDCLUSTERS, NAMESPACES, NODEPOOLS, SECRETS
 from hcp.kubevirt.infra import InfraClients, credentials
 from hcp.kubevirt.session import InfraCaches, Session
 from hcp.kubevirt.sessions import Sessions
-from hcp.runtime import Controller, Informer, Result, is_true
+from hcp.runtime import Controller, Informer, Result, hibernation, is_true
 from hcp.runtime.conditions import condition_of
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.controller import namespace_of
@@ -90,6 +90,10 @@ class GuestSessions:
         if not belongs(self._namespaces.get(hosted), cluster):
             await self._drop(hosted, key)
             return None  # not made yet, or somebody else's: what lies in it is not this cluster's
+        if hibernation.sleeping(cluster):
+            await self._drop(hosted, key)
+            self._views.drop(hosted)
+            return None  # nobody answers there, and what its nodes look like means nothing
         infra_id, known = at(cluster, "spec.infraID"), self._sessions.get(hosted)
         if not infra_id or not (is_true(conditions_of(cluster), c.KUBE_APISERVER_AVAILABLE) or known is not None):
             return None

@@ -32,6 +32,8 @@ def component(p: Params, name: str, workload: Mapping[str, Any], before: Mapping
     said = f"{have} of {wanted} replicas are available"
     conditions = at(before, "status.conditions")
     reason = c.AS_EXPECTED if answers else c.WAITING_FOR_AVAILABLE
+    if not wanted:
+        answers, complete, reason, said = False, False, c.HIBERNATING, "The cluster sleeps"
     conditions = set_condition(conditions, "Available", answers, reason, said, at=now)
     reason, said = (c.AS_EXPECTED, "Every replica is new") if complete else ("WaitingForRolloutComplete", said)
     conditions = set_condition(conditions, "RolloutComplete", complete, reason, said, at=now)

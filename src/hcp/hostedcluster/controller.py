@@ -22,6 +22,7 @@ from hcp.hostedcluster.scope import Tools
 from hcp.hostedcluster.start_queue import StartQueue
 from hcp.hostedcluster.updates import UpdateReader
 from hcp.kube import resources as k
+from hcp.kubevirt.machine_sleep import MachineSleep
 from hcp.kubevirt.networks import ManagementNetworks
 from hcp.oci.address_policy import AddressPolicy
 from hcp.release import Release
@@ -41,14 +42,16 @@ GOING = ("Namespace", "Cluster")
 class HostedClusters:
     """The controller and what its passes share; `release` also serves node pools."""
 
-    def __init__(self, ctx: OperatorContext, guests: Keeper, care: EtcdMaintenance, platform: Platform) -> None:
+    def __init__(
+        self, ctx: OperatorContext, guests: Keeper, care: EtcdMaintenance, platform: Platform, machines: MachineSleep
+    ) -> None:
         self.ctx = ctx
         self.cache = Cache(ctx.client, ctx.informers)
         networks = ManagementNetworks(ctx.informers)
         registries = Registries(lambda: networks.now().hidden, ctx.internal_registries, ctx.insecure_registries)
         self._releases = Releases(self.cache, registries, self._changed, ctx.registry_overrides)
         self._foreign_namespaces = ForeignNamespaces(ctx.client, self._changed)
-        guests.on_change = care.on_change = self._changed
+        guests.on_change = care.on_change = machines.on_change = self._changed
         start_queue = StartQueue(self._changed)
         self._updates = UpdateReader(self._releases, self._changed)
         self._catalogs = CatalogDigests(self._releases, self._changed)
@@ -56,7 +59,7 @@ class HostedClusters:
         self._canary = Canary(outside, self._changed)
         self._names = ExternalNames(self._changed)
         shared = (self.cache, self._releases, guests, care, start_queue, self._foreign_namespaces)
-        tools = Tools(ctx, *shared, self._updates, self._catalogs, platform, self._canary, self._names)
+        tools = Tools(ctx, *shared, self._updates, self._catalogs, platform, self._canary, self._names, machines)
         self._controller = Controller(
             "hostedcluster",
             Reconciler(HostedClusterKind(tools)),

@@ -58,6 +58,8 @@ async def delete(
     hosted = names.control_plane_namespace(ns, name)
     infra_id = cluster["spec"].get("infraID") or ""
     ours = not claim.foreign  # somebody else's namespace stays exactly as it is
+    if ours and infra_id:
+        await _unpause(client, infra_id, hosted)
     waiting, behind = await _node_pools(client, cache, ns, name), ""
     if not waiting and ours and infra_id:
         waiting, behind = await _elsewhere(client, cache, cluster, hosted, now)
@@ -107,13 +109,17 @@ async def _node_pools(client: Client, cache: Cache, ns: str, name: str) -> str:
     return f"NodePool {', '.join(p['metadata']['name'] for p in pools)}" if pools else ""
 
 
+async def _unpause(client: Client, infra_id: str, hosted: str) -> None:
+    """A paused Cluster, whether by its owner or because it sleeps, would never let its Machines go."""
+    live = await client.get_or_none(CAPI_CLUSTERS, infra_id, hosted)
+    if live is not None and live["spec"].get("paused"):
+        await client.patch(CAPI_CLUSTERS, infra_id, hosted, {"spec": {"paused": False}})
+
+
 async def _capi_cluster(client: Client, cache: Cache, infra_id: str, hosted: str) -> str:
     live = await client.get_or_none(CAPI_CLUSTERS, infra_id, hosted)
     if live is None:
         return ""
-    if live["spec"].get("paused"):
-        # A paused Cluster would never let its Machines go.
-        await client.patch(CAPI_CLUSTERS, infra_id, hosted, {"spec": {"paused": False}})
     if not live["metadata"].get("deletionTimestamp"):
         await client.delete(CAPI_CLUSTERS, infra_id, hosted, propagation="Background", missing_ok=True)
         if not live["metadata"].get("finalizers"):

@@ -33,8 +33,11 @@ def tell(recorder: EventRecorder, cluster: Object, before: Object, after: Object
         said = (had.get("status"), had.get("message"))
         if have.get("status") == "False" and said != ("False", have.get("message")):
             recorder.event(cluster, "Warning", str(have["reason"]), str(have.get("message")))
-    if is_true(old, c.AVAILABLE) and not is_true(new, c.AVAILABLE):
-        lost = get_condition(new, c.AVAILABLE) or {}
+    stage = get_condition(new, c.HIBERNATING) or {}
+    if stage.get("reason") != (get_condition(old, c.HIBERNATING) or {}).get("reason"):
+        recorder.event(cluster, "Normal", str(stage["reason"]), str(stage.get("message")))
+    lost = get_condition(new, c.AVAILABLE) or {}
+    if is_true(old, c.AVAILABLE) and lost.get("status") != "True" and lost.get("reason") != c.HIBERNATING:
         recorder.event(cluster, "Warning", "Unavailable", str(lost.get("message")))
 
 

@@ -10,6 +10,7 @@ from hcp.api.pause import Pause
 from hcp.controlplane.params import Endpoint
 from hcp.controlplane.storage_plan import Plan
 from hcp.guest.state import GuestState
+from hcp.hostedcluster.hibernation import Sleep
 from hcp.hostedcluster.update_status import Updates
 
 
@@ -89,6 +90,7 @@ class Observed:
     """The facts that `status.compute` turns into conditions."""
 
     pause: Pause = field(default_factory=Pause)
+    sleep: Sleep = field(default_factory=Sleep)
     config_problems: Sequence[str] = ()
     config_reason: str = ""
     # Of what the owner gave for the API server; the cluster runs without it.

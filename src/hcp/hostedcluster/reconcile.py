@@ -26,15 +26,17 @@ from hcp.hostedcluster import (
     translate,
     validation,
 )
+from hcp.hostedcluster.hibernation import Sleep
 from hcp.hostedcluster.observed import Observed
-from hcp.hostedcluster.phases import PHASES, RESTING, rotation
+from hcp.hostedcluster.phases import PHASES, RESTING, SLEEPING, rotation
 from hcp.hostedcluster.scope import Learned, Object, Scope, Tools
-from hcp.kube.resources import HOSTEDCLUSTERS, INGRESS_CONFIGS
+from hcp.kube.resources import DEPLOYMENTS, HOSTEDCLUSTERS, INGRESS_CONFIGS, STATEFULSETS
 from hcp.kubevirt import owner_annotations
 from hcp.kubevirt.networks import ManagementNetworks
 from hcp.runtime import ownership
 from hcp.runtime.conditions import is_true
 from hcp.runtime.controller import Result
+from hcp.runtime.hibernation import stage, wish
 from hcp.runtime.informer import Informer
 from hcp.runtime.phases import Phases, Report
 from hcp.runtime.reconcile import Kind
@@ -98,6 +100,7 @@ class HostedClusterKind(Kind[Scope, Learned]):
             *rotation.problems(asked),
             audit.problem(asked),
             *tuning.problems(asked),
+            wish(asked, now).problem,
             owner_annotations.problem(asked, unmanaged=is_unmanaged(obj)),
         ]
         seen = Observed(
@@ -113,11 +116,27 @@ class HostedClusterKind(Kind[Scope, Learned]):
             proxy=tuple(validation.proxy_problems(spec)) if at(spec, "configuration.proxy") else None,
             own_network=own_network(spec),
             rewritten=self._tools.guests.state(params.key).rewritten,
+            sleep=(sleep := self._sleep(obj, params, now)),
         )
+        params = replace(params, asleep=sleep.empty(self._workloads(params)))
         return Scope(self._tools, obj, params, now, seen, await ownership.look(self._ctx.client, obj))
 
+    def _sleep(self, obj: Object, params: Params, now: dt.datetime) -> Sleep:
+        meta, machines = obj["metadata"], self._tools.machines.state(params.key)
+        command = f"hcp wake {meta['name']} -n {meta['namespace']}"
+        return Sleep(wish(params.annotations, now), stage(obj), machines, command=command)
+
+    def _workloads(self, params: Params) -> list[Object]:
+        found = (STATEFULSETS, "etcd"), (DEPLOYMENTS, "kube-apiserver")
+        return [live for kind, name in found if (live := self._tools.cache.get(kind, name, params.namespace))]
+
     def phases(self, scope: Scope) -> Phases[Scope, Learned]:
-        return RESTING if scope.seen.pause.paused else PHASES
+        if scope.seen.pause.paused:
+            return RESTING
+        return SLEEPING if scope.seen.sleep.quiet else PHASES
+
+    def again(self, scope: Scope) -> float | None:
+        return scope.seen.sleep.wish.seconds(scope.now)
 
     def compute(self, obj: Object, scope: Scope, report: Report, now: str) -> Object:
         errors = {name: sentence(exc) for name, exc in report.errors.items()}
@@ -126,7 +145,7 @@ class HostedClusterKind(Kind[Scope, Learned]):
     async def written(self, scope: Scope, before: Object, after: Object) -> None:
         """Events, the projection's status, the components, and the line of those that want to start."""
         key = scope.params.key
-        if scope.seen.cannot_start or is_true(after.get("conditions"), c.AVAILABLE):
+        if scope.seen.cannot_start or scope.seen.sleep.quiet or is_true(after.get("conditions"), c.AVAILABLE):
             self._tools.start_queue.done(key)
         if before != after:
             events.tell(self._ctx.events, scope.cluster, before, after)

@@ -21,6 +21,7 @@ from hcp.hostedcluster.observed import Observed
 from hcp.hostedcluster.releases import Releases
 from hcp.hostedcluster.start_queue import StartQueue
 from hcp.hostedcluster.updates import UpdateReader
+from hcp.kubevirt.machine_sleep import MachineSleep
 from hcp.release import Release
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.ownership import Claim
@@ -48,12 +49,17 @@ class Tools:
     platform: Platform
     canary: Canary
     names: ExternalNames
+    machines: MachineSleep
 
     def forget(self, key: str) -> None:
         """Nothing is looked after or read any more for this cluster."""
+        self.releases.forget(key)
+        self.rest(key)
+
+    def rest(self, key: str) -> None:
+        """Nobody asks anything of this cluster, or for it."""
         self.guests.forget(key)
         self.care.forget(key)
-        self.releases.forget(key)
         self.updates.forget(key)
         self.catalogs.forget(key)
         self.platform.forget(key)

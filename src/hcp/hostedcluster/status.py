@@ -15,6 +15,7 @@ from hcp.hostedcluster import (
     cluster_version,
     encryption_status,
     external_names,
+    hibernation,
     login_status,
     outside_status,
     restore_status,
@@ -46,6 +47,9 @@ def compute(cluster: Mapping[str, Any], seen: Observed, now: str) -> dict[str, A
     ready_before = is_true(conditions, c.AVAILABLE)
     parts = _parts(cluster, seen)
     parts[c.AVAILABLE] = _available(seen, parts, ready_before=ready_before)
+    stage = hibernation.following(seen.sleep, available=parts[c.AVAILABLE][0] is True)
+    if seen.sleep.quiet:
+        parts |= hibernation.said(seen.sleep, stage)
     status: dict[str, Any] = dict(before)
     operators = cluster_operators.found(cluster, seen)
     reached = not cluster_operators.unwell(operators) and seen.ingress.problem == ""
@@ -62,6 +66,13 @@ def compute(cluster: Mapping[str, Any], seen: Observed, now: str) -> dict[str, A
     parts[c.PROGRESSING] = _progressing(seen, parts, status, operators)
     if seen.guest is None and ready_before and (have := get_condition(conditions, c.PROGRESSING)):
         parts[c.PROGRESSING] = _read(have)
+    if seen.sleep.quiet:
+        parts = {kind: said for kind, said in parts.items() if not _stays(kind)}
+    if stage:
+        parts[c.HIBERNATING] = hibernation.verdict(seen.sleep, stage)
+        if seen.sleep.stage not in ("", stage):
+            # Each stage begins its own time.
+            conditions = remove_condition(conditions, c.HIBERNATING)
     for kind, (value, reason, message) in parts.items():
         conditions = set_condition(conditions, kind, value, reason, message, generation, at=now)
     for kind in _absent(cluster, seen):
@@ -85,6 +96,11 @@ def compute(cluster: Mapping[str, Any], seen: Observed, now: str) -> dict[str, A
     if seen.release.arch:
         status["payloadArch"] = seen.release.arch
     return login_status.told(status, seen.login)
+
+
+def _stays(kind: str) -> bool:
+    """Whether nothing is known of it in a cluster that sleeps."""
+    return kind in hibernation.KEPT or kind.startswith("ClusterVersion")
 
 
 def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:

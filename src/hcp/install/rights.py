@@ -89,7 +89,7 @@ def operator_rules() -> list[Object]:
         rule("infrastructure.cluster.x-k8s.io", "kubevirtmachines", [*FOLLOW, "patch", "delete"]),
         rule("infrastructure.cluster.x-k8s.io", "kubevirtmachinetemplates", [*FOLLOW, *write, "delete"]),
         # Virtual machines and their disks.
-        rule("kubevirt.io", "virtualmachines", ["get", "list", "delete"]),
+        rule("kubevirt.io", "virtualmachines", ["get", "list", "patch", "delete"]),
         rule("kubevirt.io", "virtualmachineinstances", [*FOLLOW, "delete"]),
         rule("kubevirt.io", "kubevirts", ["list"]),
         rule("cdi.kubevirt.io", "datavolumes", ["list", "create", "delete"]),

@@ -20,7 +20,7 @@ from hcp.kubevirt import repair_plan
 from hcp.kubevirt.repair_plan import Plan
 from hcp.kubevirt.session import Session
 from hcp.kubevirt.sessions import Sessions
-from hcp.runtime import Controller, Informer, Result, is_true
+from hcp.runtime import Controller, Informer, Result, hibernation, is_true
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.store import key_of
 
@@ -120,6 +120,8 @@ class Repairs:
             instance = None
         paused = any(pause.parse(at(owner, "spec.pausedUntil"), now).paused for owner in (pool, session.cluster))
         why = repair_plan.held(machine, node, paused, check)
+        if hibernation.resting(self._clusters.get_key(key_of(dict(session.cluster)))):
+            why = "the cluster wakes up: its nodes get the time to report"
         plan = Plan(HELD, why) if why else repair_plan.decide(request, machine, node, instance, now)
         if plan.phase == RESTARTING:
             self._restarting.add(key_of(machine))

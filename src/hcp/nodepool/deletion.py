@@ -45,6 +45,8 @@ from hcp.runtime import Result, ownership
 
 log = logging.getLogger(__name__)
 _RETRY = 5.0
+# Without it Cluster API tries for ever to delete the Node in a cluster that does not answer: one that sleeps, for one.
+_NODE_TIMEOUT = "10s"
 _NO_DRAIN = {
     "machine.cluster.x-k8s.io/exclude-node-draining": "",
     "machine.cluster.x-k8s.io/exclude-wait-for-node-volume-detach": "",
@@ -143,7 +145,7 @@ async def _hurry(tools: Tools, machines: list[Object]) -> None:
         if _NO_DRAIN.items() <= (metadata.get("annotations") or {}).items():
             continue
         try:
-            body = {"metadata": {"annotations": _NO_DRAIN}}
+            body = {"metadata": {"annotations": _NO_DRAIN}, "spec": {"nodeDeletionTimeout": _NODE_TIMEOUT}}
             await tools.ctx.client.patch(MACHINES, metadata["name"], metadata["namespace"], body)
         except NotFound:
             continue

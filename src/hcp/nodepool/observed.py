@@ -42,6 +42,8 @@ class Observed:
     """The facts that `status.compute` turns into the status."""
 
     pause: Pause = field(default_factory=Pause)
+    # Whether the hosted cluster sleeps, or has not come back yet.
+    resting: bool = False
     # What phases found: condition → verdict; None takes a condition away that is only shown while something is wrong.
     said: Mapping[str, Verdict | None] = field(default_factory=dict)
     # None: not looked at; what the status says of machines stays.

@@ -18,6 +18,7 @@ from hcp.nodepool.deletion import delete_pool
 from hcp.nodepool.observed import Observed
 from hcp.nodepool.phases import PHASES, UNMANAGED
 from hcp.nodepool.scope import Learned, Object, Scope, Tools
+from hcp.runtime import hibernation
 from hcp.runtime.conditions import is_true
 from hcp.runtime.controller import Result
 from hcp.runtime.informer import Informer
@@ -53,7 +54,8 @@ class NodePoolKind(Kind[Scope, Learned]):
         return {**obj, "metadata": made["metadata"]}
 
     async def scope(self, obj: Object, rest: Pause, now: dt.datetime) -> Scope:
-        return Scope(self._tools, obj, self._cluster(obj), now, Observed(pause=rest))
+        cluster = self._cluster(obj)
+        return Scope(self._tools, obj, cluster, now, Observed(pause=rest, resting=hibernation.resting(cluster)))
 
     def phases(self, scope: Scope) -> Phases[Scope, Learned]:
         return UNMANAGED if scope.unmanaged else PHASES

@@ -15,6 +15,11 @@ from hcp.nodepool.observed import Machines, Object, Observed, OwnMachines
 from hcp.runtime.conditions import Verdict, condition_of, with_verdicts
 
 NOT_MADE = "The machines of this pool have not been created yet"
+# Cluster API rests with the cluster: what it said last is not true meanwhile.
+_RESTS = "The hosted cluster sleeps, or is waking up: its machines are stopped, or their nodes have not reported yet"
+_ASLEEP: dict[str, Verdict | None] = dict.fromkeys(
+    (c.READY, c.ALL_MACHINES_READY, c.ALL_NODES_HEALTHY), (False, c.HIBERNATING, _RESTS)
+)
 # What nodes say of themselves is the word of a tenant: what is kept of it has bounds.
 _WORD, _VERSIONS, _MESSAGE = 64, 100, 3000
 
@@ -33,6 +38,10 @@ def compute(pool: Mapping[str, Any], seen: Observed, now: str) -> Object:
         verdicts |= _machines(seen.machines)
         status["replicas"] = int(at(seen.machines.deployment, "status.availableReplicas", 0))
         status["nodesInfo"] = {"nodeVersions": node_versions(seen.machines.machines)}
+        if seen.resting:
+            verdicts |= _ASLEEP
+            verdicts.pop(c.KUBEVIRT_LIVE_MIGRATABLE, None)
+            status["replicas"] = 0
     elif seen.machines is not None:
         found = joined.judge(str(at(pool, "metadata.name")), seen.machines.expected, seen.machines.nodes)
         verdicts |= _own_machines(seen.machines, found)

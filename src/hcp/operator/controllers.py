@@ -44,6 +44,7 @@ HOSTED_CLUSTER_CONDITIONS = (
     c.ETCD_SNAPSHOT_RESTORED,
     c.EXTERNAL_DNS_REACHABLE,
     c.FIELDS_HONOURED,
+    c.HIBERNATING,
     c.HOSTED_CLUSTER_DESTROYED,
     c.RESTORED_FROM_BACKUP,
     c.IGNITION_ENDPOINT_AVAILABLE,
@@ -178,6 +179,13 @@ CONTROLLERS = (
         "NodeRepairs, Machines, MachineHealthChecks, NodePools, HostedClusters; inside guests: Nodes; "
         "VirtualMachineInstances",
         "ends VirtualMachineInstances, deletes Machines, notes restarts on Machines, the status of NodeRepairs",
+    ),
+    Entry(
+        "machine-sleep",
+        "kubevirt",
+        "HostedClusters that fall asleep or wake up; Cluster API's Clusters, VirtualMachineInstances; inside guests "
+        "that wake up: Nodes",
+        "the run strategy of VirtualMachines; ends VirtualMachineInstances",
     ),
     Entry(
         "cluster-api",

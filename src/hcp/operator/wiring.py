@@ -18,6 +18,7 @@ from hcp.ignition.certificates import EndpointCertificates
 from hcp.kubevirt.infra import InfraClients
 from hcp.kubevirt.isolation import Isolation
 from hcp.kubevirt.load_balancers import LoadBalancers
+from hcp.kubevirt.machine_sleep import MachineSleep
 from hcp.kubevirt.repairs import Repairs
 from hcp.kubevirt.sessions import Sessions
 from hcp.nodepool.controller import node_pools
@@ -42,31 +43,38 @@ def everything(ctx: OperatorContext, support: Support, *, own_cluster_api: bool)
     # What clusters with nodes tell about themselves from inside: version, parts, settings.
     platform = Platform(ctx)
 
+    # Machines of clusters that fall asleep or wake up.
+    machines = sleeping_machines(ctx)
+
     # HostedClusters: control planes and their status.
-    clusters = HostedClusters(ctx, guests, care, platform)
+    clusters = HostedClusters(ctx, guests, care, platform, machines)
 
     return [
         clusters.wire(),
         guests.wire(),
         care.controller,
         platform.controller,
-        *for_nodes(ctx, views, clusters.release),
+        *for_nodes(ctx, views, clusters.release, machines),
         # Cluster API itself, unless this management cluster has its own.
         *([ClusterApi(ctx, support).wire()] if own_cluster_api else []),
     ]
 
 
-def for_nodes(ctx: OperatorContext, views: Views, releases: ReleaseSource) -> list[Controller]:
-    """What concerns nodes and the machines they run on."""
-    infras = InfraClients(ctx.client, ctx.guests.pool)
+def sleeping_machines(ctx: OperatorContext) -> MachineSleep:
+    """With the sessions that everything about nodes shares: one joins the view of a guest that has node pools with what
+    is known of where its machines run."""
+    return MachineSleep(ctx, InfraClients(ctx.client, ctx.guests.pool), Sessions())
 
-    # A session joins the view of a guest that has node pools with what is known of where its machines run.
-    sessions = Sessions()
+
+def for_nodes(ctx: OperatorContext, views: Views, releases: ReleaseSource, machines: MachineSleep) -> list[Controller]:
+    """What concerns nodes and the machines they run on."""
+    infras, sessions = machines.infras, machines.sessions
     guests = GuestSessions(ctx, infras, views, sessions)
 
     # Sick nodes: their virtual machine is restarted before it is replaced.
     repairs = Repairs(ctx, sessions)
     views.on_new(lambda hosted, view: view.on_node(lambda name: repairs.node_changed(hosted, name)))
+    views.on_new(lambda hosted, view: view.on_node(lambda name: machines.node_changed(hosted, name)))
 
     return [
         # NodePools: node configuration, templates and MachineDeployments, and their status.
@@ -84,4 +92,6 @@ def for_nodes(ctx: OperatorContext, views: Views, releases: ReleaseSource) -> li
         # Where machines run: load balancers for Services of guests, and repair.
         LoadBalancers(ctx, sessions).wire(),
         repairs.wire(),
+        # Where machines run: those of clusters that sleep.
+        machines.wire(),
     ]

@@ -57,6 +57,10 @@ class Kind(ABC, Generic[S, F]):
     def compute(self, obj: Object, scope: S, report: Report, now: str) -> Object:
         """The whole status, as a pure function of what was observed."""
 
+    def again(self, scope: S) -> float | None:
+        """Seconds until time alone asks for something else; None where it does not."""
+        return None
+
     async def written(self, scope: S, before: Object, after: Object) -> None:
         """The status is written, or was right already: tell those who follow from it."""
 
@@ -88,6 +92,7 @@ class Reconciler(Generic[S, F]):
             await kind.written(scope, before, after)
         report.raise_if_failed()
         report.look_again(rest.seconds(now))
+        report.look_again(kind.again(scope))
         if not rest.paused:
             report.look_again(kind.steady)
         return None if report.again is None else Result(report.again)

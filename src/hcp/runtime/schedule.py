@@ -1,4 +1,4 @@
-"""Dates that come again: the five fields of cron, in UTC."""
+"""Dates that come again: the five fields of cron, in UTC or another time zone."""
 
 from __future__ import annotations
 
@@ -23,20 +23,34 @@ class Schedule:
     weekdays: frozenset[int]
     # As cron has it: when both are restricted, either may match.
     either_day: bool = False
+    # Whose clock is meant. An hour that a clock skips comes right after it, one that comes twice counts the first time.
+    zone: dt.tzinfo = dt.UTC
 
     def after(self, moment: dt.datetime) -> dt.datetime:
         """The first date after this one."""
         start = moment.astimezone(dt.UTC).replace(second=0, microsecond=0) + dt.timedelta(minutes=1)
+        today = moment.astimezone(self.zone).date()
         for offset in range(_FARTHEST_DAYS):
-            day = start.date() + dt.timedelta(days=offset)
-            if not self._matches(day):
-                continue
-            for hour in sorted(self.hours):
-                for minute in sorted(self.minutes):
-                    found = dt.datetime.combine(day, dt.time(hour, minute), dt.UTC)
-                    if found >= start:
-                        return found
+            for found in self._on(today + dt.timedelta(days=offset)):
+                if found >= start:
+                    return found
         raise HcpError("The schedule names no date that ever comes")
+
+    def before(self, moment: dt.datetime) -> dt.datetime:
+        """The last date that is not after this one."""
+        today = moment.astimezone(self.zone).date()
+        for offset in range(_FARTHEST_DAYS):
+            for found in reversed(self._on(today - dt.timedelta(days=offset))):
+                if found <= moment:
+                    return found
+        raise HcpError("The schedule names no date that ever came")
+
+    def _on(self, day: dt.date) -> list[dt.datetime]:
+        """Its moments on one day, in order, as UTC."""
+        if not self._matches(day):
+            return []
+        times = [dt.time(hour, minute) for hour in self.hours for minute in self.minutes]
+        return sorted(dt.datetime.combine(day, time, self.zone).astimezone(dt.UTC) for time in times)
 
     def _matches(self, day: dt.date) -> bool:
         by_day, by_week = day.day in self.days, day.isoweekday() % 7 in self.weekdays

@@ -38,11 +38,11 @@ def all_available(workload: Workload | None) -> bool:
 
 
 def serving(deployment: Workload | None) -> bool:
-    """Whether enough replicas are there to answer, while others may be changing or missing."""
+    """Whether enough replicas are there to answer, while others may be changing or missing. One of none never is."""
     if deployment is None:
         return False
     enough = is_true((deployment.get("status") or {}).get("conditions"), "Available")
-    return enough and available(deployment) >= min(1, wanted(deployment))
+    return enough and available(deployment) >= 1 and wanted(deployment) >= 1
 
 
 def rolled_out(workload: Workload | None) -> bool:

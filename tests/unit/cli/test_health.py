@@ -131,6 +131,8 @@ def test_the_screen_has_everything() -> None:
         "infraID": "demo-abcde",
         "controlPlaneNamespace": "clusters-demo",
         "deleting": False,
+        "asleep": False,
+        "sleep": "",
         "paused": "",
         "release": "r/x:1",
         "version": "1.35.0",

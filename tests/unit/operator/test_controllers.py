@@ -11,6 +11,7 @@ from hcp.api import conditions as c
 from hcp.api import names
 from hcp.guest.state import GuestState
 from hcp.hostedcluster import status
+from hcp.hostedcluster.hibernation import Sleep
 from hcp.hostedcluster.observed import LoginState, Names, Observed, StorageState
 from hcp.hostedcluster.update_status import Updates
 from hcp.kube import Client, ClusterConfig
@@ -60,6 +61,7 @@ def test_the_status_of_a_hosted_cluster_sets_only_what_its_controller_owns() -> 
         login=LoginState(direct=True),
         proxy=(),
         external_names=Names(("api.example.com",), ()),
+        sleep=Sleep(stage=c.AWAKE),
     )
     unmanaged = {"endpoint": "https://etcd.example.com:2379"}
     made = cluster(

@@ -63,3 +63,10 @@ def test_two_of_three_replicas_answer() -> None:
     two = deployment(3, observedGeneration=2, replicas=3, availableReplicas=2, conditions=AVAILABLE)
     assert workloads.serving(two)
     assert not workloads.all_available(two)
+
+
+def test_a_deployment_without_replicas_serves_nobody() -> None:
+    """Its condition Available is True all the same."""
+    said = {"observedGeneration": 1, "conditions": [{"type": "Available", "status": "True"}]}
+    asleep = {"kind": "Deployment", "metadata": {"generation": 1}, "spec": {"replicas": 0}, "status": said}
+    assert not workloads.serving(asleep)

@@ -36,6 +36,7 @@ NEUTRAL = frozenset(
         c.CLUSTER_VERSION_UPGRADEABLE,
         c.CLUSTER_VERSION_RETRIEVED_UPDATES,
         c.RESTORED_FROM_BACKUP,
+        c.HIBERNATING,
     )
 )
 # The pieces of a control plane in the order they come up, with the words shown for them.
@@ -64,8 +65,9 @@ def problems(obj: Object) -> list[Object]:
     empty = (obj.get("spec") or {}).get("replicas") == 0
     for item in (obj.get("status") or {}).get("conditions") or []:
         kind, reason = item.get("type"), item.get("reason")
-        # A cluster without nodes cannot reach them, and a pool of none has no machines: both as asked for.
-        if kind in NEUTRAL or reason == c.NO_WORKER_NODES or (empty and reason == c.NOT_FOUND):
+        # A cluster without nodes cannot reach them, a pool of none has no machines, and who sleeps does not answer: all
+        # as asked for.
+        if kind in NEUTRAL or reason in (c.NO_WORKER_NODES, c.HIBERNATING) or (empty and reason == c.NOT_FOUND):
             continue
         if kind in CHOICES and str(reason or "") in CHOICE_REASONS:
             continue
@@ -145,6 +147,18 @@ def control_plane_line(cluster: Object) -> str:
     found = condition(cluster, missing[0])
     why = explain(found) if found else "not reported yet"
     return f"{ready}; {missing[1]} waits ({why})"
+
+
+def sleep_stage(cluster: Object) -> str:
+    """How far a cluster is between awake and asleep; empty for one that never slept."""
+    return str((condition(cluster, c.HIBERNATING) or {}).get("reason") or "")
+
+
+def sleep_line(cluster: Object) -> str:
+    """The same in words; empty for a cluster that is simply awake."""
+    found = condition(cluster, c.HIBERNATING) or {}
+    message = str(found.get("message") or "")
+    return "" if found.get("reason") == c.AWAKE and "falls asleep" not in message else message
 
 
 def cluster_trouble(cluster: Object) -> str:

@@ -60,6 +60,8 @@ async def gather(client: Client, cluster: Object) -> Object:
         "infraID": cluster["spec"].get("infraID", ""),
         "controlPlaneNamespace": control_plane,
         "deleting": bool(meta.get("deletionTimestamp")),
+        "asleep": health.sleep_stage(cluster) == c.ASLEEP,
+        "sleep": health.sleep_line(cluster),
         "paused": str(cluster["spec"].get("pausedUntil") or ""),
         "release": (cluster["spec"].get("release") or {}).get("image", ""),
         "version": health.version(cluster),
@@ -180,6 +182,11 @@ def waiting_for(cluster: Object, pools: list[Object]) -> list[str]:
     if cluster["metadata"].get("deletionTimestamp"):
         holds = ", ".join(cluster["metadata"].get("finalizers") or []) or "nothing"
         return [f"deletion, held by {holds}"]
+    stage = health.sleep_stage(cluster)
+    if stage == c.ASLEEP:
+        return []
+    if stage == c.FALLING_ASLEEP:
+        return [health.sleep_line(cluster)]
     if not health.is_true(cluster, "Available") or not health.at_its_version(cluster):
         found.append(health.control_plane_line(cluster))
     found += [machine_messages.pool_line(pool) for pool in pools if not health.pool_ready(pool)]

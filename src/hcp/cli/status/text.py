@@ -21,6 +21,7 @@ def screen(data: Object) -> str:
         "control plane": _pods(data),
         "machine controllers": _controllers(data),
         "storage": data["storage"],
+        "sleep": data["sleep"],
         "paused": data["paused"],
     }
     lines += [f"  {name:<20} {value}" for name, value in facts.items() if value]
@@ -40,6 +41,8 @@ def screen(data: Object) -> str:
 def _state(data: Object) -> str:
     if data["deleting"]:
         return "being deleted"
+    if data["asleep"]:
+        return "asleep"
     if data["waitingFor"]:
         return "available, not complete" if data["available"] else "not available yet"
     return "ready"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hcp.hostedcluster.phases import (
     addresses,
+    asleep,
     audit_webhook,
     authentication,
     authorities,
@@ -84,6 +85,43 @@ PHASES: Phases[Scope, Learned] = Phases(
         Phase("guest", guest.run, always=True),
         Phase("storage", storage.run, critical=False),
         Phase("rotation", rotation.run, critical=False),
+    ],
+    learn,
+)
+# While a cluster sleeps it is kept as it shall be when it wakes, without pods: nobody is waited for, nothing is asked.
+SLEEPING: Phases[Scope, Learned] = Phases(
+    "hostedcluster",
+    [
+        Phase("configuration", configuration.run),
+        (Phase("namespace", namespace.run), Phase("release", release.run, critical=False)),
+        Phase("projection", projection.run),
+        (
+            Phase("authorities", authorities.run),
+            Phase("publishing", publishing.run),
+            Phase("rules", rules.run),
+            Phase("audit-webhook", audit_webhook.run),
+            Phase("signing-key", signing_key.run),
+            Phase("encryption-key", encryption_key.run),
+            Phase("foreign-etcd", foreign_etcd.run),
+            Phase("copies", copies.run, critical=False),
+            Phase("pulling", pulling.run, critical=False),
+        ),
+        (Phase("certificates", certificates.run), Phase("authentication", authentication.run)),
+        (
+            Phase("etcd", etcd.run),
+            Phase("controllers", controllers.run),
+            Phase("cluster-api", cluster_api.run, critical=False),
+            Phase("addresses", addresses.run),
+        ),
+        Phase("serving-certs", serving_certs.run),
+        Phase("published-certificates", published_certificates.run),
+        Phase("kube-apiserver", kube_apiserver.run),
+        Phase("observe", observe.run, always=True),
+        Phase("node-trust", node_trust.run, critical=False),
+        Phase("login", login.run, critical=False),
+        Phase("catalogs", catalogs.run, critical=False),
+        Phase("storage", storage.run, critical=False),
+        Phase("asleep", asleep.run, always=True),
     ],
     learn,
 )

@@ -30,7 +30,7 @@ async def run(scope: Scope) -> Learned | None:
     tags = tuple(one.image for one in wanted if "@" not in one.image)
     digests: Digests | None = None
     again = None
-    if tags:
+    if tags and not scope.params.asleep:
         digests, again = scope.tools.catalogs.look(scope.cluster, tags)
     await asyncio.gather(*(_serve(scope, one, digests) for one in wanted))
     return Learned(again=again)
@@ -44,7 +44,11 @@ async def _serve(scope: Scope, one: Catalog, digests: Digests | None) -> None:
     if live is None and not (guest and guest.nodes):
         return
     image = one.image
-    if "@" not in image:
+    if scope.params.asleep:
+        if live is None:
+            return
+        image = str(live["spec"]["template"]["spec"]["containers"][0]["image"])
+    elif "@" not in image:
         if digests is None or (image not in digests and live is not None):
             return
         image = digests.get(image, image)

@@ -8,6 +8,7 @@ from hcp.api.paths import at
 from hcp.controlplane import capi
 from hcp.hostedcluster.scope import Scope
 from hcp.kube.resources import KUBEVIRTCLUSTERS
+from hcp.runtime import hibernation
 
 
 async def run(scope: Scope) -> None:
@@ -18,7 +19,8 @@ async def run(scope: Scope) -> None:
     credentials = bool(at(platform, "kubevirt.credentials"))
     live, _ = await asyncio.gather(
         scope.cache.apply(capi.kubevirt_cluster(scope.params, credentials=credentials)),
-        scope.cache.apply(capi.cluster(scope.params)),
+        # Machines rest as long as a cluster does, and nobody takes those that come back for broken.
+        scope.cache.apply(capi.cluster(scope.params, paused=hibernation.resting(scope.cluster))),
     )
     if at(live, "status.ready") is not True:
         made = await scope.ctx.client.patch(

@@ -1,4 +1,4 @@
-"""Only the first start has a line; what has begun once never waits again."""
+"""Starts have a line, the first one and that of a cluster that wakes; what has begun never waits again."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from hcp.hostedcluster.scope import LOOK_AGAIN, Learned, Scope
 from hcp.kube.resources import DEPLOYMENTS, NODES, STATEFULSETS
 from hcp.runtime.conditions import is_true
 from hcp.runtime.phases import Waiting
+from hcp.runtime.workloads import wanted
 
 
 async def run(scope: Scope) -> None:
     first = (STATEFULSETS, "etcd") if not scope.params.foreign_etcd else (DEPLOYMENTS, "kube-apiserver")
-    begun = scope.cache.get(*first, scope.namespace) is not None
+    live = scope.cache.get(*first, scope.namespace)
+    begun = live is not None and wanted(live) > 0
     if begun or is_true((scope.cluster.get("status") or {}).get("conditions"), c.AVAILABLE):
         return
     ahead = scope.tools.start_queue.ahead(scope.params.key, start_queue.limit(scope.cache.list(NODES)))

@@ -6,7 +6,8 @@ from hcp.oci.writer import Layer
 from hcp.payload.rootfs import RootFs
 
 # Package management has no place in a running container.
-_NO_APT = ("usr/share/perl5", "usr/lib/apt", "usr/share/zoneinfo", "usr/lib/systemd", "usr/share/pixmaps")
+_NO_APT = ("usr/share/perl5", "usr/lib/apt", "usr/lib/systemd", "usr/share/pixmaps")
+_NO_ZONES = "usr/share/zoneinfo"
 
 
 _LIBRARIES = ("lib64", "lib/x86_64-linux-gnu", "usr/lib/x86_64-linux-gnu", "usr/share/doc")
@@ -101,8 +102,16 @@ HAPROXY = RootFs(
 PYTHON = RootFs(
     "python",
     "bookworm",
-    ("python3", "haproxy", "ca-certificates", "libpython3.11-stdlib"),
-    drop=(*_NO_APT, *_NO_LIBRARIES, "usr/share/perl*", "usr/lib/python3/dist-packages/*"),
+    ("python3", "haproxy", "ca-certificates", "libpython3.11-stdlib", "tzdata"),
+    # Schedules are read in time zones of their owners; once is enough.
+    drop=(
+        *_NO_APT,
+        *_NO_LIBRARIES,
+        f"{_NO_ZONES}/posix",
+        f"{_NO_ZONES}/right",
+        "usr/share/perl*",
+        "usr/lib/python3/dist-packages/*",
+    ),
 )
 # libvirt and QEMU for virt-launcher and virt-handler. Trixie: its QEMU 10 and libvirt 11 are what KubeVirt 1.7 expects.
 VIRT = RootFs(
@@ -131,6 +140,7 @@ VIRT = RootFs(
     ),
     drop=(
         *_NO_APT,
+        _NO_ZONES,
         "usr/share/qemu/*edk2*",
         "usr/share/qemu/*.img.zst",
         "usr/share/perl",
@@ -155,7 +165,7 @@ CDI = RootFs(
         "e2fsprogs",
         "procps",
     ),
-    drop=(*_NO_APT, "usr/share/perl"),
+    drop=(*_NO_APT, _NO_ZONES, "usr/share/perl"),
 )
 # For the images of the Kubernetes project's specs. They ask for a C library of the GNU kind and for dig, curl and nc.
 TESTS = RootFs(

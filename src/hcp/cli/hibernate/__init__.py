@@ -1,0 +1,1 @@
+"""Putting hosted clusters to sleep, and waking them."""

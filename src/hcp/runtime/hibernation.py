@@ -1,0 +1,126 @@
+"""Whether a hosted cluster shall sleep, and how far it is. Pure.
+
+The wish is in annotations: what somebody asked last, and two schedules. The stage is the reason of the condition
+`Hibernating`, which the HostedCluster's passes move on; everybody else goes by it, so that no two parts of the operator
+ever have another opinion.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import zoneinfo
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hcp.api import conditions as c
+from hcp.api.names import (
+    ANNOTATION_HIBERNATE,
+    ANNOTATION_HIBERNATE_SCHEDULE,
+    ANNOTATION_HIBERNATE_TIME_ZONE,
+    ANNOTATION_WAKE_SCHEDULE,
+)
+from hcp.errors import HcpError, sentence
+from hcp.runtime import schedule
+from hcp.runtime.conditions import condition_of
+from hcp.runtime.schedule import Schedule
+
+# Not to be touched: neither its inside nor its machines are what they look like.
+RESTING = (c.FALLING_ASLEEP, c.ASLEEP, c.WAKING_UP)
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What is asked for now, until when by itself, and what of it cannot be read."""
+
+    asleep: bool = False
+    until: dt.datetime | None = None
+    problem: str = ""
+
+    def seconds(self, now: dt.datetime) -> float | None:
+        """Time until the schedule asks for something else."""
+        return None if self.until is None else max((self.until - now).total_seconds(), 0.0) + 0.5
+
+
+def stage(cluster: Mapping[str, Any] | None) -> str:
+    """How far it is; empty for a cluster that never slept."""
+    return str((condition_of(cluster, c.HIBERNATING) or {}).get("reason") or "")
+
+
+def resting(cluster: Mapping[str, Any] | None) -> bool:
+    """Whether it sleeps, falls asleep or has not come back yet."""
+    return stage(cluster) in RESTING
+
+
+def sleeping(cluster: Mapping[str, Any] | None) -> bool:
+    """Whether it sleeps or falls asleep: nobody looks inside."""
+    return stage(cluster) in (c.FALLING_ASLEEP, c.ASLEEP)
+
+
+def asked(asleep: bool, now: dt.datetime) -> str:
+    """What somebody asks for at this moment, as the annotation has it."""
+    return f"{'true' if asleep else 'false'}@{now.astimezone(dt.UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def wish(annotations: Mapping[str, str], now: dt.datetime) -> Wish:
+    """What holds at this moment. What cannot be read asks for nothing: such a cluster stays awake."""
+    try:
+        return _wish(annotations, now)
+    except HcpError as exc:
+        return Wish(problem=sentence(exc))
+
+
+def read_schedules(annotations: Mapping[str, str]) -> tuple[Schedule, Schedule] | None:
+    """When it falls asleep and when it wakes; None without a schedule."""
+    texts = [annotations.get(key, "") for key in (ANNOTATION_HIBERNATE_SCHEDULE, ANNOTATION_WAKE_SCHEDULE)]
+    if not any(texts):
+        return None
+    if not all(texts):
+        lacking = ANNOTATION_WAKE_SCHEDULE if texts[0] else ANNOTATION_HIBERNATE_SCHEDULE
+        raise HcpError(f"annotation {lacking} is missing: a schedule says both when to sleep and when to wake")
+    zone = _zone(annotations.get(ANNOTATION_HIBERNATE_TIME_ZONE, "") or "UTC")
+    down, up = (replace(schedule.parse(text), zone=zone) for text in texts)
+    if down == up:
+        raise HcpError("the schedules to sleep and to wake name the same dates")
+    return down, up
+
+
+def _wish(annotations: Mapping[str, str], now: dt.datetime) -> Wish:
+    plans = read_schedules(annotations)
+    said, since = _said(annotations.get(ANNOTATION_HIBERNATE, ""))
+    if plans is None:
+        return Wish(asleep=said is True)
+    if said is not None and since is None:
+        return Wish(asleep=said)  # without a date it holds whatever the schedule says
+    down, up = plans
+    slept, woke = down.before(now), up.before(now)
+    asleep, latest = slept > woke, max(slept, woke)
+    if said is not None and since is not None and since > latest:
+        asleep = said
+    return Wish(asleep, (up if asleep else down).after(now))
+
+
+def _said(text: str) -> tuple[bool | None, dt.datetime | None]:
+    """What a person asked for, and when; `true` and `false`, with `@date` where the next date of a schedule ends it."""
+    if not text:
+        return None, None
+    word, at, date = text.partition("@")
+    try:
+        since = dt.datetime.fromisoformat(date) if at else None
+    except ValueError:
+        since = None
+        word = ""
+    if word not in ("true", "false"):
+        raise HcpError(f"annotation {ANNOTATION_HIBERNATE} is {text!r}; write true or false, with @date where wanted")
+    return word == "true", since if since is None or since.tzinfo else since.replace(tzinfo=dt.UTC)
+
+
+def _zone(name: str) -> dt.tzinfo:
+    if name == "UTC":
+        return dt.UTC
+    try:
+        return zoneinfo.ZoneInfo(name)
+    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError):
+        raise HcpError(
+            f"the time zone {name!r} is not known", hint="Write one like Europe/Berlin or America/Sao_Paulo, or UTC."
+        ) from None
