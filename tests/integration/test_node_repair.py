@@ -318,5 +318,5 @@ async def test_the_machines_of_a_sleeping_cluster_can_be_deleted(admin: Client) 
         pool = await admin.get_or_none(k.NODEPOOLS, "demo", HOME)
         return pool is None and not await admin.list(k.VIRTUALMACHINES, HOSTED)
 
-    await eventually(gone, seconds=240)
+    await eventually(gone)
     await admin.patch(k.HOSTEDCLUSTERS, "demo", HOME, {"metadata": {"finalizers": None}})
