@@ -98,7 +98,7 @@ NODEPOOL: dict[str, Effect] = {
     "release": Effect(machines=True, note="one after the other, within maxSurge and maxUnavailable"),
     "platform.kubevirt": MACHINES,
     "replicas": Effect(note="adds machines, or drains and removes some"),
-    "autoScaling": Effect(note="bounds for an autoscaler of your own; none runs yet"),
+    "autoScaling": Effect(note="between these the autoscaler moves the number of nodes"),
     "management": NOTHING,
     "config": MACHINES,
     "nodeDrainTimeout": NOTHING,

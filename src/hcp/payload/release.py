@@ -3,7 +3,7 @@
 `release-<minor>` depends on exactly the images it names, so whoever publishes a release finds them as its dependencies.
 `release-<minor>-storage` is the same with what volumes in hosted clusters need, `-olm` with what catalogs of operators
 need, `-ingress` has the router of hosted clusters, `-autoscaling` the autoscaler of node pools, `-full` all four and
-metrics-server. `-login` has the OAuth server of hosted clusters, `-metrics` has metrics-server, `-monitoring` Prometheus
+metrics-server. `-login` has the OAuth server of hosted clusters, `-metrics` metrics-server, `-monitoring` Prometheus
 too, and `-platform` all that a person meets who works in a cluster: router, logins, metrics and monitoring. These are
 made on request: compiling their parts takes long, and a cluster without volumes, catalogs or logins does not want them.
 """
