@@ -55,6 +55,7 @@ HOSTEDCLUSTER: dict[str, Effect] = {
     "pullSecret": Effect(machines=True, note="another name replaces machines, another content does not"),
     "sshKey": MACHINES,
     "serviceAccountSigningKey": Effect((API, MANAGER)),
+    "autoscaling": Effect(note="the autoscaler of node pools starts anew, where one runs"),
     "capabilities": Effect(note="parts inside the guest come or go"),
     "monitoring.metricsSet": Effect(note="PodMonitors of the control plane change"),
     "configuration.apiServer.audit": Effect((API,)),

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from hcp.api.names import (
-    ANNOTATION_AUTOSCALER_MAX,
-    ANNOTATION_AUTOSCALER_MIN,
     ANNOTATION_NODEPOOL,
     ANNOTATION_RELEASE_VERSION,
+    CAPI_SIZE_MAX,
+    CAPI_SIZE_MIN,
     LABEL_CAPI_CLUSTER_NAME,
 )
 from hcp.api.paths import at
@@ -61,8 +61,8 @@ def machine_deployment(given: DeploymentInput) -> dict[str, Any]:
     low, high = (0, 0) if limits is None or given.paused else limits
     annotations = {
         ANNOTATION_NODEPOOL: key,
-        ANNOTATION_AUTOSCALER_MIN: str(low),
-        ANNOTATION_AUTOSCALER_MAX: str(high),
+        CAPI_SIZE_MIN: str(low),
+        CAPI_SIZE_MAX: str(high),
     }
     if limits is not None:
         annotations |= capacity.told(name, spec, given.machine)

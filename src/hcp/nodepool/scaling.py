@@ -59,7 +59,7 @@ def verdict(spec: Mapping[str, Any], cluster: Mapping[str, Any], components: Map
         return False, c.FIELDS_NOT_HONOURED, f"Annotation {names.ANNOTATION_DISABLE_AUTOSCALER} is set: {instead}"
     if names.AUTOSCALER not in components and names.ANNOTATION_AUTOSCALER_IMAGE not in told:
         lacks = f"The release of the control plane has no {names.AUTOSCALER}: {instead}"
-        return False, c.MISSING_RELEASE_IMAGES, f"{lacks}. Use a release that has it, such as one for autoscaling"
+        return False, c.FIELDS_NOT_HONOURED, f"{lacks}. Use a release that has it, such as one for autoscaling"
     return True, c.AS_EXPECTED, f"Maximum nodes: {high}, Minimum nodes: {low}"
 
 
@@ -85,5 +85,5 @@ def _going(machine: Mapping[str, Any]) -> bool:
 
 
 def _most(deployment: Mapping[str, Any]) -> int | None:
-    text = annotations_of(deployment).get(names.ANNOTATION_AUTOSCALER_MAX, "")
+    text = annotations_of(deployment).get(names.CAPI_SIZE_MAX, "")
     return int(text) if text.isdecimal() and int(text) else None

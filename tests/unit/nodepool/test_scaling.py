@@ -14,7 +14,7 @@ from hcp.nodepool.machines import PAUSED, DeploymentInput, machine_deployment
 from hcp.nodepool.observed import Machines
 
 CAPACITY = "capacity.cluster-autoscaler.kubernetes.io"
-BOUNDS = {"autoScaling": {"min": 0, "max": 4}}
+BOUNDS: dict[str, Any] = {"autoScaling": {"min": 0, "max": 4}}
 HAS = {names.AUTOSCALER: "r/cluster-autoscaler"}
 
 
@@ -38,7 +38,7 @@ def test_a_new_pool_has_its_smallest_size_and_from_then_on_the_size_is_not_ours(
 
 def bounds(made: dict[str, Any]) -> tuple[str, str]:
     known = made["metadata"]["annotations"]
-    return known[names.ANNOTATION_AUTOSCALER_MIN], known[names.ANNOTATION_AUTOSCALER_MAX]
+    return known[names.CAPI_SIZE_MIN], known[names.CAPI_SIZE_MAX]
 
 
 def test_the_autoscaler_is_told_the_bounds_and_leaves_alone_what_has_a_size_or_rests() -> None:
@@ -94,7 +94,7 @@ def test_whether_the_load_decides_depends_on_the_release_and_on_the_cluster() ->
     assert scaling.verdict({"replicas": 2}, {}, HAS) == (False, "AsExpected", "")
     assert scaling.verdict(BOUNDS, {}, HAS) == (True, "AsExpected", "Maximum nodes: 4, Minimum nodes: 0")
     enabled, reason, message = scaling.verdict(BOUNDS, {}, {})
-    assert (enabled, reason) == (False, "MissingReleaseImages") and "no cluster-autoscaler" in message
+    assert (enabled, reason) == (False, "FieldsNotHonoured") and "no cluster-autoscaler" in message
     own = {"metadata": {"annotations": {names.ANNOTATION_AUTOSCALER_IMAGE: "r/mine"}}}
     assert scaling.verdict(BOUNDS, own, {})[0] is True
     off = {"metadata": {"annotations": {names.ANNOTATION_DISABLE_AUTOSCALER: "true"}}}
@@ -110,7 +110,7 @@ def machine(name: str, *, node: bool = False, going: bool = False, why: str = ""
 
 
 def said(replicas: int, *machines: dict[str, Any], total: int = 0, most: int = 0) -> str:
-    live = {"metadata": {"annotations": {names.ANNOTATION_AUTOSCALER_MAX: "4"}}, "spec": {"replicas": replicas}}
+    live = {"metadata": {"annotations": {names.CAPI_SIZE_MAX: "4"}}, "spec": {"replicas": replicas}}
     seen = Machines(machines=machines, deployment=live, in_cluster=total, most_in_cluster=most)
     return scaling.held_back(scaling.verdict(BOUNDS, {}, HAS), seen)[2]
 
