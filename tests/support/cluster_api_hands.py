@@ -28,8 +28,8 @@ class Hands:
         self._management, self._guest, self._ns = management, guest, ns
         # By name: the NodePool, which says how its Nodes look.
         self.pools = pools
-        # Pools whose machines never become nodes, with what they say.
-        self.stuck: dict[str, str] = {}
+        # Pools whose machines never become nodes.
+        self.stuck: set[str] = set()
         self.ended: list[str] = []
         self._number = itertools.count(1)
         self._task: asyncio.Task[None] | None = None
