@@ -161,11 +161,12 @@ class Place:
                     found.add(f"{event['verb']} {event['requestURI'].partition('?')[0]}")
         return sorted(found)
 
-    def memory(self) -> int:
-        """Megabytes that it holds."""
+    def memory(self) -> tuple[int, int]:
+        """Megabytes of its own, and of the program's file, which all that run on a node share and the kernel may drop."""
         assert self.process is not None
         text = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(text.partition("VmRSS:")[2].split()[0]) // 1024
+        own, file = (int(text.partition(f"{word}:")[2].split()[0]) // 1024 for word in ("RssAnon", "RssFile"))
+        return own, file
 
     def log(self) -> str:
         return (self._folder / f"{names.AUTOSCALER}.log").read_text(errors="replace")
