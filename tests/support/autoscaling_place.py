@@ -162,7 +162,7 @@ class Place:
         return sorted(found)
 
     def memory(self) -> tuple[int, int]:
-        """Megabytes of its own, and of the program's file, which all that run on a node share and the kernel may drop."""
+        """Megabytes of its own, and of the file of the program, which all on a node share and the kernel may drop."""
         assert self.process is not None
         text = Path(f"/proc/{self.process.pid}/status").read_text()
         own, file = (int(text.partition(f"{word}:")[2].split()[0]) // 1024 for word in ("RssAnon", "RssFile"))
