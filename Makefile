@@ -25,7 +25,7 @@ SECOND_CHANCE = $(BIN)/python -m tools.second_chance
 GUIDES = $(foreach name,$(1),tests/guides/test_guide_$(name).py)
 
 .PHONY: help install demo test test-unit test-integration test-odd test-security test-smoke test-e2e test-storage test-catalogs test-login \
-	test-network test-gateway test-monitoring test-fresh conformance fidelity lint format docs wheel clean clean-all
+	test-network test-gateway test-monitoring test-autoscaling test-fresh conformance fidelity lint format docs wheel clean clean-all
 
 help:  ## This list
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -105,6 +105,11 @@ test-network: install  ## NetworkPolicies with packets: kube-router itself betwe
 test-monitoring: install  ## Prometheus, kube-state-metrics and node-exporter of hosted clusters themselves, on a real API server
 	$(BIN)/hcp payload build prometheus node-exporter metrics-server etcd kubernetes-1.36 registry $(DEFINITIONS) >/dev/null
 	$(BIN)/pytest -q -s tests/monitoring
+
+# It is compiled first, which takes some minutes.
+test-autoscaling: install  ## cluster-autoscaler of hosted clusters itself, between two real API servers, with a real scheduler
+	$(BIN)/hcp payload build cluster-autoscaler etcd kubernetes-1.36 $(DEFINITIONS) >/dev/null
+	$(BIN)/pytest -q -s tests/autoscaling
 
 test-fresh: install  ## The README's commands in a minimal Debian (COLD=1: empty cache; STEPS="install unit"); needs root
 	$(BIN)/python -m tests.fresh.run

@@ -20,6 +20,8 @@ from hcp.kube import Client, load_config
 from hcp.kube import resources as r
 from hcp.kube.errors import Invalid
 
+# What we take and upstream refuses: our autoscaler is told what a machine would be (docs/fidelity.md).
+TAKEN = {"when autoScaling min=0 on KubeVirt platform it should fail"}
 KINDS = {"HostedCluster": r.HOSTEDCLUSTERS, "NodePool": r.NODEPOOLS}
 
 
@@ -41,7 +43,7 @@ def definitions(api_server: Path) -> None:
 async def test_upstream_agrees_whether_it_is_accepted(case: upstream.Case, client: Client, namespace: str) -> None:
     wanted = _named(case.initial, namespace)
     if case.updated is None:
-        assert await _refused(client, wanted) is case.refused
+        assert await _refused(client, wanted) is (case.refused and case.name not in TAKEN)
         return
     if case.patches:
         await _make_without_rules(client, wanted)

@@ -384,12 +384,20 @@ async def test_bad_node_pool(client: Client, namespace: str, path: str, value: A
 
 @pytest.mark.parametrize(
     ("scaling", "words"),
-    [({"min": 0, "max": 2}, "only be 0 on AWS and Azure"), ({"min": 3, "max": 2}, "max must be equal or greater")],
+    [({"min": 0, "max": 0}, "greater than or equal to 1"), ({"min": 3, "max": 2}, "max must be equal or greater")],
 )
 async def test_bad_autoscaling(client: Client, namespace: str, scaling: dict[str, int], words: str) -> None:
     pool = support.changed(support.rendered_pool(namespace, "bad"), "spec.replicas", None)
     with pytest.raises(Invalid, match=words):
         await client.create(support.changed(pool, "spec.autoScaling", scaling), dry_run=True)
+
+
+async def test_a_pool_of_virtual_machines_may_go_down_to_zero(client: Client, namespace: str) -> None:
+    pool = support.changed(support.rendered_pool(namespace, "zero"), "spec.replicas", None)
+    pool = support.changed(pool, "spec.autoScaling", {"min": 0, "max": 2})
+    await client.create(pool, dry_run=True)
+    with pytest.raises(Invalid, match="only be 0 on KubeVirt, AWS and Azure"):
+        await client.create(support.changed(pool, "spec.platform", {"type": "Agent"}), dry_run=True)
 
 
 async def test_s390x_only_on_kubevirt(client: Client, namespace: str) -> None:

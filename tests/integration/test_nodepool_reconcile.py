@@ -254,7 +254,7 @@ async def test_fields_without_effect_are_named_and_hinder_nothing(client: Client
         assert condition(pool, "AutoscalingEnabled")["status"] == "False"
         for kind in ("AutoscalingEnabled", "AllFieldsHonoured"):
             assert condition(pool, kind)["reason"] == "FieldsNotHonoured"
-        assert "No autoscaler runs" in condition(pool, "AllFieldsHonoured")["message"]
+        assert "has no cluster-autoscaler" in condition(pool, "AllFieldsHonoured")["message"]
 
 
 async def test_tuning_becomes_part_of_the_nodes_document(client: Client, home: str, api_server: Path) -> None:

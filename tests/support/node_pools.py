@@ -51,8 +51,10 @@ class Facts:
     boot_disk: str | None = "r.test/disk@sha256:3"
 
 
+SCALES = {**Facts().components, "cluster-autoscaler": "r.test/cluster-autoscaler@sha256:5"}
 RELEASES = {
     "r.test/release:1.36.3": Facts(),
+    "r.test/release:1.36.3-autoscaling": Facts(components=SCALES),
     "r.test/release:1.36.4": Facts("1.36.4", boot_disk="r.test/disk@sha256:4"),
     "r.test/release:1.37.0": Facts("1.37.0"),
 }

@@ -187,6 +187,12 @@ CAPI_PROVIDER = "capi-provider"
 CSI_CONTROLLER = "kubevirt-csi-controller"
 CSI_ACCOUNT = "kubevirt-csi"
 
+# The autoscaler of a hosted cluster's node pools: its image in a release, its Deployment, and its account.
+AUTOSCALER = "cluster-autoscaler"
+# On a MachineDeployment: between which sizes it may move it.
+CAPI_SIZE_MIN = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-min-size"
+CAPI_SIZE_MAX = "cluster.x-k8s.io/cluster-api-autoscaler-node-group-max-size"
+
 # What needs a right of its own (install/privileges.py), as `hcp install --allow-privileges` names it.
 PRIVILEGES = ("pod-security", "priority-classes", "images", "resource-requests", "kept-namespaces", "tolerations")
 

@@ -130,8 +130,8 @@ def spec() -> Schema:
     rules = [
         rule("!has(self.replicas) || !has(self.autoScaling)", "replicas and autoScaling exclude each other"),
         rule(
-            "!has(self.autoScaling) || self.autoScaling.min > 0 || self.platform.type in ['AWS', 'Azure']",
-            "autoScaling.min can only be 0 on AWS and Azure",
+            "!has(self.autoScaling) || self.autoScaling.min > 0 || self.platform.type in ['AWS', 'Azure', 'KubeVirt']",
+            "autoScaling.min can only be 0 on KubeVirt, AWS and Azure",
         ),
         rule("self.arch != 's390x' || self.platform.type == 'KubeVirt'", "arch s390x is only supported on KubeVirt"),
         rule("self.arch != 'arm64' || self.platform.type != 'KubeVirt'", "arch arm64 is not supported on KubeVirt"),

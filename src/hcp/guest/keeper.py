@@ -18,7 +18,19 @@ from hcp.api.names import LABEL_MANAGED_BY, MANAGED_BY, ROUTER_NAMESPACE
 from hcp.api.paths import at
 from hcp.controlplane.meta import digest
 from hcp.errors import HcpError
-from hcp.guest import enforcement, ingress, login, look, manifests, node_trust, old_classes, olm, olm_end, storage
+from hcp.guest import (
+    autoscaling,
+    enforcement,
+    ingress,
+    login,
+    look,
+    manifests,
+    node_trust,
+    old_classes,
+    olm,
+    olm_end,
+    storage,
+)
 from hcp.guest.applying import AT_ONCE, apply_definitions
 from hcp.guest.monitoring import end as monitoring_end
 from hcp.guest.monitoring import serving
@@ -81,6 +93,8 @@ class State:
     announced: bool | None = None
     # Which halves of monitoring were wanted when the rest was taken away.
     tidied: tuple[bool, bool] | None = None
+    # Whether an autoscaler may work there; None: nobody looked yet.
+    autoscaling: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -226,6 +240,9 @@ class Keeper:
                 await view.follow_login()
                 state.kubeadmin = login.has_secret(view)
                 await login.remove_unwanted(client, view, params.login)
+            if not params.autoscaling and state.autoscaling is not False:
+                await autoscaling.remove(client)
+            state.autoscaling = params.autoscaling
             objects = await _made_true(client, view, params, state)
             if params.catalogs is not None:
                 await view.follow_catalogs()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hcp.guest import (
+    autoscaling,
     coredns,
     flannel,
     ingress,
@@ -33,4 +34,5 @@ def objects(g: GuestParams) -> list[Manifest]:
         *olm.objects(g),
         *ingress.objects(g),
         *monitoring.objects(g),
+        *autoscaling.objects(g),
     ]

@@ -49,6 +49,8 @@ class GuestParams:
     login: GuestLogin | None = None
     # None in a cluster without nodes, or whose release has nothing that measures.
     monitoring: GuestMonitoring | None = None
+    # Whether a pool follows the load, and something follows it there.
+    autoscaling: bool = False
     # Found by whoever looks into the guest: nothing of it is there before the first NetworkPolicy.
     policies: Stage = Stage.OFF
 

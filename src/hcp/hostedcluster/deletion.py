@@ -34,7 +34,7 @@ from hcp.runtime.reconcile import write_status
 
 log = logging.getLogger(__name__)
 Object = dict[str, Any]
-WORKLOADS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", names.CSI_CONTROLLER)
+WORKLOADS = ("kube-apiserver", "kube-controller-manager", "kube-scheduler", names.CSI_CONTROLLER, names.AUTOSCALER)
 # Watches drive deletion; this is for what has none.
 CHECK_AGAIN = 5.0
 HURRY = 1

@@ -11,15 +11,6 @@ from hcp.api.paths import at
 
 # Spec fields that are accepted but do nothing yet, with the value that means "not asked for".
 UNACTED: tuple[tuple[str, Any], ...] = (
-    ("autoscaling.balancingIgnoredLabels", None),
-    ("autoscaling.expanders", None),
-    ("autoscaling.maxFreeDifferenceRatioPercent", None),
-    ("autoscaling.maxNodeProvisionTime", None),
-    ("autoscaling.maxNodesTotal", None),
-    ("autoscaling.maxPodGracePeriod", None),
-    ("autoscaling.podPriorityThreshold", None),
-    ("autoscaling.scaleDown", None),
-    ("autoscaling.scaling", "ScaleUpAndScaleDown"),
     ("configuration.apiServer.additionalCORSAllowedOrigins", None),
     ("configuration.apiServer.encryption", None),
     ("configuration.authentication.oauthMetadata", None),
@@ -68,6 +59,25 @@ STORAGE: tuple[tuple[str, Any], ...] = (
 def storage_not_in_release(spec: Mapping[str, Any]) -> list[str]:
     """Fields that need parts which this release does not have."""
     return _asked(spec, STORAGE)
+
+
+# The same of node pools that follow the load.
+AUTOSCALING: tuple[tuple[str, Any], ...] = (
+    ("autoscaling.balancingIgnoredLabels", None),
+    ("autoscaling.expanders", None),
+    ("autoscaling.maxFreeDifferenceRatioPercent", None),
+    ("autoscaling.maxNodeProvisionTime", None),
+    ("autoscaling.maxNodesTotal", None),
+    ("autoscaling.maxPodGracePeriod", None),
+    ("autoscaling.podPriorityThreshold", None),
+    ("autoscaling.scaleDown", None),
+    ("autoscaling.scaling", "ScaleUpAndScaleDown"),
+)
+
+
+def autoscaling_not_in_release(spec: Mapping[str, Any]) -> list[str]:
+    """What is asked for of an autoscaler, where the release has none."""
+    return _asked(spec, AUTOSCALING)
 
 
 # The same of logging in.
@@ -131,7 +141,6 @@ def acted_on_in_part(spec: Mapping[str, Any]) -> list[str]:
 
 # Annotations of the established API that do nothing here.
 ANNOTATIONS = (
-    names.ANNOTATION_AUTOSCALER_IMAGE,
     names.ANNOTATION_CAPI_KUBEVIRT_IMAGE,
     names.ANNOTATION_CAPI_MANAGER_IMAGE,
     names.ANNOTATION_CONTROL_PLANE_OPERATOR_IMAGE,

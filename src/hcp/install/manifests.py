@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hcp.api import generate, names
 from hcp.api.manifests import Object
-from hcp.install import base, capi, ignition, operator, policies, privileges, rights, storage
+from hcp.install import autoscaling, base, capi, ignition, operator, policies, privileges, rights, storage
 from hcp.install.options import Options
 from hcp.router import manifests as router
 from hcp.router.crd import route_crd
@@ -41,6 +41,7 @@ def resources(options: Options, *, monitors: bool = False) -> list[Object]:
         *rights.objects(options),
         *capi.objects(options),
         *storage.objects(),
+        *autoscaling.objects(),
         *privileges.objects(options),
         *policies.objects(options),
         base.supported_versions(options),

@@ -23,7 +23,9 @@ from hcp.install.options import Options
 NAME = "hypershift-operator"
 ACCOUNT = "operator"
 FOLLOW = ("list", "watch")
-HOSTED_ROLES = [names.hosted_role(account) for account in (names.CAPI_CORE, names.CAPI_PROVIDER, names.CSI_ACCOUNT)]
+# Who works in hosted namespaces by a role that the operator binds there.
+WORKERS = (names.CAPI_CORE, names.CAPI_PROVIDER, names.CSI_ACCOUNT, names.AUTOSCALER)
+HOSTED_ROLES = [names.hosted_role(account) for account in WORKERS]
 
 
 def operator_rules() -> list[Object]:
@@ -56,9 +58,9 @@ def operator_rules() -> list[Object]:
         # The one that pods run as which import boot disks: they get the cluster's pull secret.
         rule("", "serviceaccounts", FOLLOW),
         {**rule("", "serviceaccounts", ["get", "patch"]), "resourceNames": ["default"]},
-        # The one that the storage driver of a hosted cluster runs as.
+        # Those that the storage driver and the autoscaler of a hosted cluster run as.
         rule("", "serviceaccounts", ["create"]),
-        {**rule("", "serviceaccounts", ["patch"]), "resourceNames": [names.CSI_ACCOUNT]},
+        {**rule("", "serviceaccounts", ["patch"]), "resourceNames": [names.CSI_ACCOUNT, names.AUTOSCALER]},
         rule("", "persistentvolumeclaims", ["get", *write]),
         rule("", "events", write),
         rule("", "resourcequotas", [*FOLLOW, *write]),

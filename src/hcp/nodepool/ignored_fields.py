@@ -7,23 +7,9 @@ from typing import Any
 
 from hcp.api import conditions as c
 from hcp.api.paths import at
-from hcp.nodepool.machines import smallest_size
 from hcp.runtime.conditions import Verdict
 
 _NOT_OURS = "machines of platform None are your own: nobody here makes, replaces or ends one"
-
-
-def autoscaling(spec: Mapping[str, Any]) -> Verdict:
-    """Whether the load decides the size: never yet, and a pool that asks for it hears what happens instead."""
-    scaling = spec.get("autoScaling")
-    if not scaling:
-        return False, c.AS_EXPECTED, ""
-    low, high = smallest_size(scaling), scaling.get("max")
-    message = (
-        f"No autoscaler runs yet: the pool starts with its minimum of {low} and its size stays as it is; "
-        f"an autoscaler of your own may move it between {low} and {high}"
-    )
-    return False, c.FIELDS_NOT_HONOURED, message
 
 
 def unmanaged(spec: Mapping[str, Any]) -> Verdict:
@@ -57,9 +43,12 @@ def followed(without_effect: Sequence[str]) -> Verdict:
     return True, c.AS_EXPECTED, ""
 
 
-def fields(spec: Mapping[str, Any]) -> Verdict:
-    """Whether every field of the spec is acted on; those that are not, each with what happens instead."""
-    named = [f"autoScaling ({autoscaling(spec)[2]})"] if spec.get("autoScaling") else []
+def fields(spec: Mapping[str, Any], not_scaling: str = "") -> Verdict:
+    """Whether every field of the spec is acted on; those that are not, each with what happens instead.
+
+    ``not_scaling`` says why the load does not decide the size of a pool that asks for it.
+    """
+    named = [f"autoScaling ({not_scaling})"] if not_scaling else []
     return _verdict([*named, *_everywhere(spec)])
 
 

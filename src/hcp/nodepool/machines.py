@@ -9,15 +9,18 @@ from typing import Any
 from hcp.api.names import (
     ANNOTATION_NODEPOOL,
     ANNOTATION_RELEASE_VERSION,
+    CAPI_SIZE_MAX,
+    CAPI_SIZE_MIN,
     LABEL_CAPI_CLUSTER_NAME,
 )
 from hcp.api.paths import at
 from hcp.ignition.hashes import limited_name
+from hcp.nodepool import capacity
+from hcp.nodepool.scaling import bounds, effective_replicas
 from hcp.runtime import workloads
 
 API = "cluster.x-k8s.io/v1beta1"
 PAUSED = "cluster.x-k8s.io/paused"
-_AUTOSCALER = "cluster.x-k8s.io/cluster-api-autoscaler-node-group"
 
 
 def resources_name(infra_id: str, cluster: str, node_pool: str) -> str:
@@ -36,21 +39,10 @@ class DeploymentInput:
     user_data: str
     version: str
     paused: bool
-    current_replicas: int | None = None
-
-
-def smallest_size(scaling: Mapping[str, Any]) -> int:
-    """The lower bound of an autoscaled pool: nothing can start from zero on KubeVirt."""
-    return max(1, int(scaling.get("min") or 0))
-
-
-def effective_replicas(spec: Mapping[str, Any], current: int | None) -> int:
-    """How many machines the pool shall have; between the bounds an autoscaler's choice is left alone."""
-    scaling = spec.get("autoScaling")
-    if not scaling:
-        return int(spec.get("replicas") or 0)
-    low, high = smallest_size(scaling), int(scaling.get("max") or 1)
-    return min(max(current if current is not None else low, low), high)
+    # Whether the object exists: the size of a pool that follows the load is ours to say only at its beginning.
+    exists: bool = False
+    # The VM that the template describes, where it is known.
+    machine: Mapping[str, Any] | None = None
 
 
 def selector_labels(infra_id: str, spec: Mapping[str, Any], node_pool: str) -> dict[str, str]:
@@ -64,12 +56,16 @@ def machine_deployment(given: DeploymentInput) -> dict[str, Any]:
     metadata, spec = given.node_pool["metadata"], given.node_pool.get("spec") or {}
     name, key = metadata["name"], f"{metadata['namespace']}/{metadata['name']}"
     labels = selector_labels(given.infra_id, spec, name)
-    scaling = spec.get("autoScaling")
+    limits = bounds(spec)
+    # Zero and zero: an autoscaler leaves the pool alone, also one that rests.
+    low, high = (0, 0) if limits is None or given.paused else limits
     annotations = {
         ANNOTATION_NODEPOOL: key,
-        f"{_AUTOSCALER}-min-size": str(smallest_size(scaling) if scaling else 0),
-        f"{_AUTOSCALER}-max-size": str(scaling.get("max") if scaling else 0),
+        CAPI_SIZE_MIN: str(low),
+        CAPI_SIZE_MAX: str(high),
     }
+    if limits is not None:
+        annotations |= capacity.told(name, spec, given.machine)
     if given.paused:
         annotations[PAUSED] = "true"
     machine: dict[str, Any] = {
@@ -97,7 +93,7 @@ def machine_deployment(given: DeploymentInput) -> dict[str, Any]:
         },
         "spec": {
             "clusterName": given.infra_id,
-            "replicas": effective_replicas(spec, given.current_replicas),
+            **({} if limits is not None and given.exists else {"replicas": effective_replicas(spec, None)}),
             "selector": {"matchLabels": labels},
             "strategy": _strategy(at(spec, "management.replace") or {}),
             "template": {

@@ -23,6 +23,9 @@ class Machines:
     # Requests to repair a machine.
     repairs: Sequence[Object] = ()
     cluster_networks: Sequence[str] = ()
+    # How many machines all pools of the cluster shall have, and how many the autoscaler may make of them (0: any).
+    in_cluster: int = 0
+    most_in_cluster: int = 0
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from hcp.kubevirt import repair_plan
 from hcp.nodepool import joined
 from hcp.nodepool.aggregate import cidr_conflicts, machines_summary
 from hcp.nodepool.observed import Machines, Object, Observed, OwnMachines
+from hcp.nodepool.scaling import held_back
 from hcp.runtime.conditions import Verdict, condition_of, with_verdicts
 
 NOT_MADE = "The machines of this pool have not been created yet"
@@ -36,6 +37,8 @@ def compute(pool: Mapping[str, Any], seen: Observed, now: str) -> Object:
     status: Object = dict(before)
     if isinstance(seen.machines, Machines):
         verdicts |= _machines(seen.machines)
+        if (scales := seen.said.get(c.AUTOSCALING_ENABLED)) is not None:
+            verdicts[c.AUTOSCALING_ENABLED] = held_back(scales, seen.machines)
         status["replicas"] = int(at(seen.machines.deployment, "status.availableReplicas", 0))
         status["nodesInfo"] = {"nodeVersions": node_versions(seen.machines.machines)}
         if seen.resting:

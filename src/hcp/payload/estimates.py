@@ -30,6 +30,7 @@ TYPICAL = {
     "kwok": 60,
     "conformance-1.36": 200,
     "csi-sidecars": 400,
+    "cluster-autoscaler": 400,
     "olm": 400,
     "metrics-server": 150,
     "prometheus": 400,

@@ -2,10 +2,10 @@
 
 `release-<minor>` depends on exactly the images it names, so whoever publishes a release finds them as its dependencies.
 `release-<minor>-storage` is the same with what volumes in hosted clusters need, `-olm` with what catalogs of operators
-need, `-ingress` has the router of hosted clusters, `-full` all three and metrics-server. `-login` has the OAuth server
-of hosted clusters, `-metrics` has metrics-server, `-monitoring` Prometheus too, and `-platform` all that a person meets
-who works in a cluster: router, logins, metrics and monitoring. These are made on request: compiling their parts takes
-long, and a cluster without volumes, catalogs or logins does not want them.
+need, `-ingress` has the router of hosted clusters, `-autoscaling` the autoscaler of node pools, `-full` all four and
+metrics-server. `-login` has the OAuth server of hosted clusters, `-metrics` metrics-server, `-monitoring` Prometheus
+too, and `-platform` all that a person meets who works in a cluster: router, logins, metrics and monitoring. These are
+made on request: compiling their parts takes long, and a cluster without volumes, catalogs or logins does not want them.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from hcp.payload import disk
 from hcp.payload.component import Component
 from hcp.payload.context import BuildContext
 from hcp.payload.image import REGISTRY, image_digest, reference, version_of
-from hcp.payload.images import login, monitoring, olm, storage
+from hcp.payload.images import autoscaling, login, monitoring, olm, storage
 from hcp.release.reading import CONFIG_DEFINITIONS, OLM_DEFINITIONS, SNAPSHOT_DEFINITIONS
 
 REPOSITORY = "hcp/release"
@@ -66,6 +66,7 @@ _INGRESS = Extra({"router": __version__})
 _LOGIN = Extra(login.versions())
 _METRICS = Extra(monitoring.metrics_versions())
 _MONITORING = Extra(monitoring.versions())
+_AUTOSCALING = Extra(autoscaling.versions())
 _VARIANTS: Mapping[str, tuple[str, tuple[Extra, ...]]] = {
     "storage": ("storage", (_STORAGE,)),
     "olm": ("catalogs of operators", (_OLM,)),
@@ -74,7 +75,11 @@ _VARIANTS: Mapping[str, tuple[str, tuple[Extra, ...]]] = {
     "metrics": ("metrics of pods and nodes", (_METRICS,)),
     "monitoring": ("metrics and monitoring", (_METRICS, _MONITORING)),
     "platform": ("the default ingress, logging in and monitoring", (_INGRESS, _LOGIN, _METRICS, _MONITORING)),
-    "full": ("storage, catalogs of operators, the default ingress and metrics", (_STORAGE, _OLM, _INGRESS, _METRICS)),
+    "autoscaling": ("node pools that follow the load", (_AUTOSCALING,)),
+    "full": (
+        "storage, catalogs of operators, the default ingress, metrics and autoscaling",
+        (_STORAGE, _OLM, _INGRESS, _METRICS, _AUTOSCALING),
+    ),
 }
 
 

@@ -48,6 +48,7 @@ CHANGES: dict[str, Any] = {
     "configuration.operatorhub": {"disableAllDefaultSources": True},
     "capabilities": {"disabled": ["Ingress"]},
     "channel": "stable-1.36",
+    "autoscaling": {"maxNodesTotal": 9},
     "monitoring.metricsSet": "All",
     "updateService": "https://updates.example.com/graph",
 }

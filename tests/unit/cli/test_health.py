@@ -8,7 +8,7 @@ from hcp.cli.shared import health, machine_messages
 from hcp.cli.shared.skew import cluster_version, skew_problem
 from hcp.cli.status.run import not_worth_a_line, waiting_for
 from hcp.cli.status.text import screen
-from hcp.nodepool import ignored_fields
+from hcp.nodepool import ignored_fields, scaling
 
 Object = dict[str, Any]
 
@@ -85,14 +85,17 @@ def test_pools() -> None:
     assert "0 of 0 nodes" in machine_messages.pool_line(pool(0, None))
 
 
-def test_a_pool_with_autoscaling_shows_its_bounds_and_that_they_have_no_effect() -> None:
+def test_a_pool_with_autoscaling_shows_its_bounds_and_whether_they_have_no_effect() -> None:
     spec = {"autoScaling": {"min": 2, "max": 4}}
-    said = {"AllFieldsHonoured": ignored_fields.fields(spec), "AutoscalingEnabled": ignored_fields.autoscaling(spec)}
+    scales = scaling.verdict(spec, {}, {})
+    said = {"AllFieldsHonoured": ignored_fields.fields(spec, scales[2]), "AutoscalingEnabled": scales}
     made = pool(1, None, *(cond(kind, str(ok), reason, text) for kind, (ok, reason, text) in said.items()))
     made["spec"] |= spec
     assert machine_messages.pool_line(made) == "node pool demo: 1 of 2-4 nodes (waiting)"
     assert [item["type"] for item in health.problems(made)] == ["AllFieldsHonoured"]
-    assert "autoScaling (No autoscaler runs yet" in health.problems(made)[0]["message"]
+    assert (
+        "autoScaling (The release of the control plane has no cluster-autoscaler" in health.problems(made)[0]["message"]
+    )
 
 
 def test_bounds_that_contradict_each_other_are_a_problem() -> None:

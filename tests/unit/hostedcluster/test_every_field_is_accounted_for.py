@@ -38,7 +38,7 @@ ACTED_ON = {
         "configuration.network.serviceNodePortRange",
         *("configuration.authentication.type", "configuration.authentication.oidcProviders"),
         *(f"configuration.proxy.{name}" for name in ("httpProxy", "httpsProxy", "noProxy", "trustedCA")),
-        *("capabilities", "dns.baseDomainPrefix", "platform.kubevirt.baseDomainPassthrough"),
+        *("autoscaling", "capabilities", "dns.baseDomainPrefix", "platform.kubevirt.baseDomainPassthrough"),
         *("auditWebhook", "configuration.apiServer.audit", "monitoring.metricsSet"),
         *(f"configuration.apiServer.{name}" for name in ("clientCA", "servingCerts", "tlsSecurityProfile")),
         *("configuration.image.additionalTrustedCA", "configuration.scheduler.profile"),
@@ -46,11 +46,11 @@ ACTED_ON = {
     "NodePool": {
         *("arch", "clusterName", "config", "management", "nodeDrainTimeout", "nodeLabels", "nodeVolumeDetachTimeout"),
         *("pausedUntil", "platform.kubevirt", "platform.type", "release", "replicas", "taints"),
-        "tuningConfig",
+        *("autoScaling", "tuningConfig"),
     },
 }
 # Said by AllFieldsHonoured of a pool (hcp.nodepool.ignored_fields) and its other conditions.
-NAMED_BY_POOL = {"autoScaling", "osImageStream"}
+NAMED_BY_POOL = {"osImageStream"}
 
 
 def leaves(path: str, schema: dict[str, Any]) -> Iterator[str]:

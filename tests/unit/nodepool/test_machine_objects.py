@@ -10,10 +10,10 @@ from hcp.nodepool.health import machine_health_check, repair_template
 from hcp.nodepool.machines import (
     DeploymentInput,
     deployment_complete,
-    effective_replicas,
     machine_deployment,
     resources_name,
 )
+from hcp.nodepool.scaling import effective_replicas
 from hcp.nodepool.template import (
     TemplateInput,
     choose_template,
@@ -224,7 +224,7 @@ def test_replicas() -> None:
     assert effective_replicas({}, None) == 0
     scaling = {"autoScaling": {"min": 2, "max": 4}}
     assert [effective_replicas(scaling, current) for current in (None, 1, 3, 9)] == [2, 2, 3, 4]
-    assert effective_replicas({"autoScaling": {"min": 0, "max": 4}}, None) == 1
+    assert effective_replicas({"autoScaling": {"min": 0, "max": 4}}, None) == 0
 
 
 def test_complete() -> None:

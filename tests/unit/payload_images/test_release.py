@@ -73,7 +73,7 @@ def test_storage_is_an_addition_to_the_release_that_stays_as_it_is(minor: str) -
 
 def test_what_a_full_release_has_are_all_additions() -> None:
     registry = default_registry()
-    kinds = ("storage", "olm", "ingress", "metrics")
+    kinds = ("storage", "olm", "ingress", "metrics", "autoscaling")
     every = {part for kind in kinds for part in registry.get(f"release-1.36-{kind}").deps}
     assert set(registry.get("release-1.36-full").deps) == every
     assert {"image-operator-lifecycle-manager", "image-operator-registry", "olm-definitions"} <= every

@@ -31,7 +31,8 @@ COMMAND = Command(
     args=(Arg("TARGET", "docker://REGISTRY/PATH; each image gets a repository below it"),),
     flags=(
         Flag("release", "stringSlice", [], "Kubernetes minors to publish; 1.36-storage can do volumes, 1.36-olm "
-             "operators, 1.36-ingress Routes, 1.36-full all of it, 1.36-platform logins and monitoring "
+             "operators, 1.36-ingress Routes, 1.36-autoscaling pools that follow the load, 1.36-full all of it, "
+             "1.36-platform logins and monitoring "
              "(default: the newest)", metavar="minor"),
         Flag("parallel", "int", 4, "how many uploads run at once"),
         Flag("sign-key", "string", "", "ECDSA P-256 key (PEM) that signs the operator's image and the releases as "

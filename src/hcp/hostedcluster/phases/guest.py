@@ -7,7 +7,7 @@ from hcp.controlplane.meta import secret_data
 from hcp.guest.keeper import Wanted
 from hcp.guest.objects import GuestParams
 from hcp.guest.own_network import own_network
-from hcp.hostedcluster import catalogs, ingress, login, monitoring, storage
+from hcp.hostedcluster import autoscaling, catalogs, ingress, login, monitoring, storage
 from hcp.hostedcluster.scope import Learned, Scope
 from hcp.runtime.context import PUBLISHED_KUBECONFIG
 from hcp.runtime.workloads import serving
@@ -53,4 +53,5 @@ def guest_params(scope: Scope) -> GuestParams | None:
         ingress.inside(scope),
         login.inside(scope),
         monitoring.inside(scope),
+        autoscaling.wanted(scope),
     )

@@ -29,6 +29,8 @@ async def run(scope: Scope) -> Learned:
     unused = [f"annotation {names.ANNOTATION_IMAGE_OVERRIDES}: {problem}" for problem in wrong]
     if not release.has(*storage_plan.NEEDED):
         unused += ignored_fields.storage_not_in_release(scope.spec)
+    if not release.has(names.AUTOSCALER) and names.ANNOTATION_AUTOSCALER_IMAGE not in scope.params.annotations:
+        unused += ignored_fields.autoscaling_not_in_release(scope.spec)
     if not release.has(LOGIN_IMAGE):
         unused += ignored_fields.login_not_in_release(scope.spec)
     asked, partly = scope.params.annotations, list(scope.seen.partly_acted)

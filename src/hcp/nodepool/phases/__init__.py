@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from hcp.nodepool.phases import (
+    autoscaling,
     boot_image,
     configuration,
     documents,
@@ -32,6 +33,7 @@ PHASES: Phases[Scope, Learned] = Phases(
         Phase("hosted-cluster", hosted_cluster.run),
         Phase("own-fields", own_fields.run),
         Phase("release", release.run),
+        Phase("autoscaling", autoscaling.run, critical=False),
         Phase("ignition-endpoint", ignition_endpoint.run),
         Phase("hosted-namespace", hosted_namespace.run),
         Phase("platform", platform.run),

@@ -5,7 +5,10 @@ from __future__ import annotations
 from hcp.api import conditions as c
 from hcp.api.names import ANNOTATION_CURRENT_CONFIG_VERSION, MARK_CURRENT_CONFIG, MARK_CURRENT_TEMPLATE
 from hcp.api.paths import at
-from hcp.nodepool.machines import DeploymentInput, deployment_complete, machine_deployment
+from hcp.kube.client import MANAGER
+from hcp.kube.errors import Conflict
+from hcp.nodepool import scaling
+from hcp.nodepool.machines import API, DeploymentInput, deployment_complete, machine_deployment
 from hcp.nodepool.scope import LOOK_AGAIN, Learned, Object, Scope
 from hcp.nodepool.secrets import user_data_name
 from hcp.runtime import apply_if_changed
@@ -26,14 +29,19 @@ async def run(scope: Scope) -> Learned | None:
         user_data=user_data_name(scope.name, config.target),
         version=version,
         paused=scope.paused,
-        current_replicas=at(known, "spec.replicas"),
+        exists=known is not None,
+        machine=_machine(scope),
     )
     desired = machine_deployment(given)
     if scope.paused:
         if known is None:
             return None
-        # Only the mark that tells Cluster API to hold still; everything else stays as it was.
+        # Only the marks that tell Cluster API and the autoscaler to hold still; everything else stays as it was.
         desired["spec"] = known["spec"]
+        if scaling.bounds(scope.spec) and not scaling.owns_size(known, MANAGER):
+            desired["spec"] = {key: value for key, value in known["spec"].items() if key != "replicas"}
+    elif known is not None and scaling.bounds(scope.spec):
+        await _size(scope, known)
     live = await apply_if_changed(scope.ctx.client, scope.tools.watches.deployments, desired)
     if scope.paused or not deployment_complete(live) or _made_of(live) != _made_of(desired):
         return None
@@ -47,6 +55,36 @@ async def run(scope: Scope) -> Learned | None:
             MARK_CURRENT_TEMPLATE: scope.template,
         },
     )
+
+
+async def _size(scope: Scope, known: Object) -> None:
+    """The size of a pool that follows the load is the autoscaler's; ours is to keep it within the bounds.
+
+    Before what we apply leaves the size out, somebody else must own it, or it would go. Who else has changed it
+    meanwhile owns it already: then there is nothing to do, and a size out of bounds brings the next pass.
+    """
+    current = at(known, "spec.replicas")
+    wanted = scaling.effective_replicas(scope.spec, current)
+    if current == wanted and not scaling.owns_size(known, MANAGER):
+        return
+    body = {
+        "apiVersion": API,
+        "kind": "MachineDeployment",
+        # Of this very object: one that is gone is not made anew of its size.
+        "metadata": {"name": scope.name, "namespace": scope.hosted, "uid": known["metadata"]["uid"]},
+        "spec": {"replicas": wanted},
+    }
+    try:
+        made = await scope.ctx.client.apply(body, manager=scaling.MANAGER, force=current != wanted)
+    except Conflict:
+        return
+    scope.tools.watches.deployments.observe(made)
+
+
+def _machine(scope: Scope) -> Object | None:
+    """The VM of the pool's template."""
+    template = scope.tools.watches.templates.get(scope.template, scope.hosted) if scope.template else None
+    return at(template, "spec.template.spec.virtualMachineTemplate") or None
 
 
 def _made_of(item: Object) -> tuple[object, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hcp.api.paths import at
 from hcp.api.spec import cidrs
 from hcp.nodepool.observed import Machines
 from hcp.nodepool.scope import Learned, Scope
@@ -19,6 +20,8 @@ async def run(scope: Scope) -> Learned | None:
         deployment=watches.deployments.get(scope.name, scope.hosted),
         check=watches.checks.get(scope.name, scope.hosted),
         repairs=watches.of_pool(watches.repairs, scope.key),
+        in_cluster=sum(int(at(one, "spec.replicas", 0)) for one in watches.deployments.list(scope.hosted)),
+        most_in_cluster=int(at(scope.cluster_spec, "autoscaling.maxNodesTotal", 0)),
         cluster_networks=cidrs(scope.cluster_spec, "clusterNetwork"),
     )
     return Learned(seen={"machines": found})

@@ -12,12 +12,14 @@ from hcp.runtime.phases import Waiting
 
 async def run(scope: Scope) -> Learned:
     spec = scope.spec
-    said: dict[str, Verdict | None] = {c.FIELDS_HONOURED: ignored_fields.fields(spec)}
+    # Whether autoScaling has an effect is known with the release.
+    said: dict[str, Verdict | None] = {}
+    if not spec.get("autoScaling"):
+        said |= {c.FIELDS_HONOURED: ignored_fields.fields(spec), c.AUTOSCALING_ENABLED: (False, c.AS_EXPECTED, "")}
     problem = validation.scaling_problem(spec)
     if problem:
         said[c.AUTOSCALING_ENABLED] = (False, c.VALIDATION_FAILED, problem)
         raise Waiting(problem, facts=Learned(said=said))
-    said[c.AUTOSCALING_ENABLED] = ignored_fields.autoscaling(spec)
     said[c.AUTOREPAIR_ENABLED] = (bool(at(spec, "management.autoRepair")), c.AS_EXPECTED, "")
     problem = validation.management_problem(spec)
     if problem:

@@ -13,6 +13,7 @@ def components() -> Iterator[Component]:
     from hcp.payload import disk, release
     from hcp.payload.image import image_component
     from hcp.payload.images import bases, hcp_image, tools, virt_manifests
+    from hcp.payload.images.autoscaling import autoscaling_images
     from hcp.payload.images.conformance import conformance_images
     from hcp.payload.images.login import login_images
     from hcp.payload.images.metallb import metallb_images
@@ -33,7 +34,10 @@ def components() -> Iterator[Component]:
     yield replace(
         rootfs_component(bases.ROOM, "Debian with Python, git and make, for `make test-fresh`"), on_request=True
     )
-    optional = (*storage_images(), *olm_images(), *login_images(), *monitoring_images(), *metallb_images())
+    optional = (
+        *(*storage_images(), *olm_images(), *login_images(), *monitoring_images()),
+        *(*autoscaling_images(), *metallb_images()),
+    )
     for image in (*conformance_images(), *optional):
         yield replace(image_component(image), on_request=True)
     yield from virt_manifests.components()
