@@ -264,6 +264,8 @@ def test_the_bytes_are_on_the_other_node_soon_after_a_machine_was_killed(managem
     _keep(guest)
     for number in range(KILLS):
         eventually_sync(lambda: len(guest.ready_nodes()) == 2, "both nodes are ready", 900)
+        # A node that comes back takes pods when its storage driver is there again: without it there is no other node.
+        eventually_sync(lambda: not _out_of_service(guest), "and both take pods", 900)
         eventually_sync(lambda: len(_keepers(guest)) == 1, "the pod runs", 900)
         [(name, node)] = _keepers(guest)
         words = f"bytes-{number}"
