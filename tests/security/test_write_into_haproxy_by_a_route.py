@@ -167,7 +167,7 @@ async def test_hundreds_of_bad_routes_write_no_hundreds_of_events(world: World) 
         return [one for one in events if one["involvedObject"]["kind"] == "Route"]
 
     await eventually(told, "some events")
-    await world.router._events.flush()
+    await world.router._reports._events.flush()
     assert len(await told()) < BURST * 2
 
 
