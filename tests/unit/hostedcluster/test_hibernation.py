@@ -10,6 +10,7 @@ import pytest
 
 from hcp.hostedcluster import hibernation
 from hcp.hostedcluster.hibernation import Sleep
+from hcp.hostedcluster.phases import PHASES, SLEEPING
 from hcp.kubevirt.sleep_plan import Machines
 from hcp.runtime.hibernation import Wish
 
@@ -80,3 +81,9 @@ def test_the_owner_is_told_how_to_wake_it() -> None:
         "FallingAsleep",
         "The cluster falls asleep: machines shut down: a",
     )
+
+
+def test_whoever_makes_pods_has_none_made_while_a_cluster_sleeps() -> None:
+    makers = {"etcd", "controllers", "kube-apiserver", "login", "catalogs", "storage", "autoscaling"}
+    assert makers <= set(PHASES.names) & set(SLEEPING.names)
+    assert SLEEPING.names[-1] == "asleep", "what is left is counted at the end"

@@ -123,6 +123,7 @@ SLEEPING: Phases[Scope, Learned] = Phases(
         Phase("login", login.run, critical=False),
         Phase("catalogs", catalogs.run, critical=False),
         Phase("storage", storage.run, critical=False),
+        Phase("autoscaling", autoscaling.run, critical=False),
         Phase("asleep", asleep.run, always=True),
     ],
     learn,
