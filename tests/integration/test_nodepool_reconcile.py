@@ -353,6 +353,11 @@ async def test_deleting_leaves_nothing(client: Client, home: str, api_server: Pa
                 "finalizers": ["machine.cluster.x-k8s.io"],
                 "annotations": {"hypershift.openshift.io/nodePool": f"{home}/demo"},
             },
+            "spec": {
+                "clusterName": "demo",
+                "bootstrap": {"dataSecretName": "user-data"},
+                "infrastructureRef": {"kind": "KubevirtMachine", "name": "demo-x"},
+            },
         }
         await client.create(machine)
         if cluster_first:

@@ -211,7 +211,7 @@ ROUTE_PORT = 443
 SUPPORTED_VERSIONS = "supported-versions"
 SUPPORTED_VERSIONS_KEY = "supported-versions"
 # Minors the operator knows, newest first.
-SUPPORTED_KUBERNETES = ("1.37", "1.36", "1.35", "1.34")
+SUPPORTED_KUBERNETES = ("1.36", "1.35")
 SERVER_VERSION_KEY = "server-version"
 DEFAULT_RELEASE_KEY = "default-release"
 INFRA_CREDENTIALS = "kubevirt-infra-credentials"

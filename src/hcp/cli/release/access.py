@@ -90,11 +90,14 @@ async def read_release(call: Call, text: str) -> Release:
             return await release.read(client, str(ref))
 
 
-def minors() -> list[str]:
-    """The minors that can be built, newest first; one that can do volumes comes after the plain one."""
+def minors(*, usual: bool = False) -> list[str]:
+    """The minors that can be built, newest first; one that can do volumes comes after the plain one.
+
+    `usual` leaves out those that are only made on request.
+    """
     from hcp.payload.registry import default_registry
 
-    names = default_registry().names()
+    names = default_registry().usual() if usual else default_registry().names()
     found = [name.removeprefix("release-") for name in names if name.startswith("release-")]
     return sorted(found, key=lambda minor: ([-int(part) for part in minor.partition("-")[0].split(".")], minor))
 

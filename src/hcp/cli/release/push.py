@@ -33,7 +33,7 @@ COMMAND = Command(
         Flag("release", "stringSlice", [], "Kubernetes minors to publish; 1.36-storage can do volumes, 1.36-olm "
              "operators, 1.36-ingress Routes, 1.36-autoscaling pools that follow the load, 1.36-full all of it, "
              "1.36-platform logins and monitoring "
-             "(default: the newest)", metavar="minor"),
+             "(default: the newest that is not made on request only)", metavar="minor"),
         Flag("parallel", "int", 4, "how many uploads run at once"),
         Flag("sign-key", "string", "", "ECDSA P-256 key (PEM) that signs the operator's image and the releases as "
              "cosign does; $HCP_SIGN_PASSWORD is its password", metavar="file"),
@@ -77,8 +77,7 @@ def _components(call: Call) -> list[str]:
     from hcp.payload.published import OPERATOR
 
     known = minors()
-    plain = [minor for minor in known if "-" not in minor]
-    wanted = list(dict.fromkeys(call.items("release"))) or [max(plain, key=lambda m: [int(n) for n in m.split(".")])]
+    wanted = list(dict.fromkeys(call.items("release"))) or minors(usual=True)[:1]
     for minor in wanted:
         if minor not in known:
             raise UsageError(
