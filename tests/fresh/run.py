@@ -1,6 +1,7 @@
 """The README's commands on a machine that has nothing: `make test-fresh`, see docs/fresh.md.
 
-COLD=1 starts with an empty cache and builds everything. STEPS="install unit" runs only these.
+COLD=1 starts with an empty cache and builds everything; with KEEP=FOLDER that cache lies there and stays.
+STEPS="install unit" runs only these.
 """
 
 from __future__ import annotations
@@ -66,14 +67,15 @@ def _in_folder(folder: Path, steps: list[Step], *, cold: bool) -> int:
     if uncommitted(repository):
         print("The working tree has changes that are not committed: they are not in the clone that is tested.")
     commit = make_root(root, repository)
-    cache = cache_root()
-    print(f"A room with nothing but Debian, Python, git and make; {'an empty cache' if cold else f'cache {cache}'}")
+    kept = _kept() if cold else cache_root()
+    cache = kept or root / "root/.cache/hcp"
+    print(f"A room with nothing but Debian, Python, git and make; {'empty ' if cold else ''}cache {cache}")
     print(f"Testing {commit}; logs in {LOGS}")
     room = Room(
         root,
         cgroup=folder.name,
         read_only=host_config.passed_paths(os.environ),
-        shared={} if cold else _caches(cache),
+        shared=_shared(kept, cold=cold) if kept else {},
     )
     machine.hold_settings(folder.name)  # clusters inside find them as they need them, and so leave them alone
     logs = os.open(LOGS, os.O_RDONLY)
@@ -82,7 +84,7 @@ def _in_folder(folder: Path, steps: list[Step], *, cold: bool) -> int:
         with opened(room, lambda: run_all(steps, CLONE, environment, logs, results)) as guard:
             code = wait(guard)
     if cold:
-        _keep(root / "root/.cache/hcp")
+        _keep(cache)
     return _verdict(code, steps)
 
 
@@ -107,8 +109,24 @@ def _verdict(code: int, steps: list[Step]) -> int:
     return 0
 
 
-def _caches(cache: Path) -> dict[Path, str]:
-    """What was built and downloaded before, Go's modules and compiled packages included."""
+def _kept() -> Path | None:
+    """Where what a cold room builds stays: on a machine that is as new as the room it is built once, not twice."""
+    word = os.environ.get("KEEP", "")
+    if not word:
+        return None
+    folder = Path(word).resolve()
+    if folder.is_dir() and any(folder.iterdir()):
+        raise HcpError(
+            f"KEEP={word} is not empty, so the room would not be cold", hint="Name a new folder", exit_code=2
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _shared(cache: Path, *, cold: bool) -> dict[Path, str]:
+    """What was built and downloaded before, Go's modules and compiled packages included; of a cold room what stays."""
+    if cold:
+        return {cache: "/root/.cache/hcp"}
     cache.mkdir(parents=True, exist_ok=True)
     wheels = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "pip"
     shown = {cache: "/root/.cache/hcp", wheels: "/root/.cache/pip"}
