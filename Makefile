@@ -21,10 +21,11 @@ JOBS ?= $(shell awk '{print $$1 < 10 ? 3 : 0}' /proc/loadavg)
 SIDE_BY_SIDE = -n $(JOBS) --dist loadfile
 # What failed runs once more, alone: who passes then is named as flaky, and is a defect.
 SECOND_CHANCE = $(BIN)/python -m tools.second_chance
+SLOWEST = --durations=15 --durations-min=5
 # Tests that follow HyperShift's guides lie together, whatever they need to run.
 GUIDES = $(foreach name,$(1),tests/guides/test_guide_$(name).py)
 
-.PHONY: help install demo test test-unit test-integration test-odd test-security test-smoke test-e2e test-storage test-catalogs test-login \
+.PHONY: help install demo test test-unit test-integration test-odd test-security test-smoke test-e2e test-platform test-storage test-catalogs test-login \
 	test-network test-gateway test-monitoring test-autoscaling test-fresh conformance fidelity lint format docs wheel clean clean-all
 
 help:  ## This list
@@ -60,16 +61,16 @@ test-unit: install  ## Pure tests, seconds
 	$(BIN)/pytest -q tests/unit $(call GUIDES,commands inventory)
 
 test-integration: install  ## Tests on a real etcd and kube-apiserver, built first where they are missing
-	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy containerd image-pause test-shells test-proxy test-curl node-tools \
+	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy containerd image-pause test-shells test-proxy test-curl node-tools hosted-secrets \
 		$(DEFINITIONS) >/dev/null
 	@$(LINK_KUBECTL)
-	$(SECOND_CHANCE) integration -q $(SIDE_BY_SIDE) tests/integration $(call GUIDES,yaml isolation mirror)
+	$(SECOND_CHANCE) integration -q $(SLOWEST) $(SIDE_BY_SIDE) tests/integration $(call GUIDES,yaml isolation mirror)
 
 # One file per way up; those that need virtual machines are below tests/e2e/security.
 test-security: install  ## Attacks that need no virtual machine
 	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy $(DEFINITIONS) >/dev/null
 	@$(LINK_KUBECTL)
-	$(SECOND_CHANCE) security -q $(SIDE_BY_SIDE) tests/security
+	$(SECOND_CHANCE) security -q $(SLOWEST) $(SIDE_BY_SIDE) tests/security
 
 test-smoke: install  ## The whole way once, with real virtual machines; needs root
 	$(BIN)/pytest -q -x tests/e2e/test_smoke.py
@@ -77,6 +78,11 @@ test-smoke: install  ## The whole way once, with real virtual machines; needs ro
 test-e2e: install  ## Every end-to-end path; takes long, needs root
 	$(BIN)/hcp payload build csi-sidecars >/dev/null
 	$(BIN)/pytest -q tests/e2e $(call GUIDES,create manage ingress external_infra catalogs)
+
+# Prometheus, dex and oc are compiled first, which takes half an hour.
+test-platform: install  ## Ingress, logins, oc, a browser, monitoring and a base domain on two machines; needs root
+	$(BIN)/hcp payload build release-1.36-platform release-1.36-ingress oc test-browser test-curl >/dev/null
+	$(BIN)/pytest -q -s tests/e2e/test_platform.py
 
 # The tests of drivers are compiled first, which takes a few minutes.
 test-storage: install  ## The Kubernetes project's tests of storage drivers against that of the embedded cluster; needs root
@@ -94,7 +100,7 @@ test-gateway: install  ## Gateways: the real definitions on a real API server, a
 
 # dex and the programs that log in (oc, kubelogin) are compiled first, which takes some twenty minutes.
 test-login: install  ## The OAuth server of hosted clusters itself, with a real API server that believes it, slapd, oc and kubelogin
-	$(BIN)/hcp payload build dex oc kubelogin test-slapd etcd kubernetes-1.36 registry $(DEFINITIONS) >/dev/null
+	$(BIN)/hcp payload build dex oc kubelogin test-slapd test-browser etcd kubernetes-1.36 registry $(DEFINITIONS) >/dev/null
 	$(BIN)/pytest -q tests/login
 
 test-network: install  ## NetworkPolicies with packets: kube-router itself between network namespaces; needs root

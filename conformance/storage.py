@@ -12,7 +12,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
-from conformance import report, run, steps, storage_plan, suite
+from conformance import report, run, steps, storage_plan, storage_record, suite
 from conformance.options import Options, options_from
 
 from hcp import payload
@@ -21,6 +21,7 @@ FOLDER = Path("build/storage-suite")
 DRIVER = Path(__file__).with_name("storage-driver.yaml")
 NAME = "csi.kubevirt.io"
 SHARD = 8
+RECORD = "results.tsv"
 
 
 def listed(options: Options, programs: dict[str, Path], groups: list[str]) -> list[str]:
@@ -38,8 +39,9 @@ def listed(options: Options, programs: dict[str, Path], groups: list[str]) -> li
 
 
 def known(folder: Path) -> dict[str, report.Result]:
-    """What earlier shards found out; the latest word on a spec counts."""
-    found: dict[str, report.Result] = {}
+    """What earlier shards found out, and what KNOWN says of runs elsewhere; the latest word on a spec counts."""
+    elsewhere = os.environ.get("KNOWN")
+    found = storage_record.read(Path(elsewhere).read_text()) if elsewhere else {}
     for path in sorted(folder.glob("shard-*/junit_01.xml")):
         found |= {one.name: one for one in report.read_junit(path.read_text()).results}
     return found
@@ -74,6 +76,7 @@ def main() -> int:
     while todo and time.monotonic() < end:
         shard(options, programs, todo[:size])
         todo = todo[size:]
+        (options.folder / RECORD).write_text(storage_record.write(names, known(options.folder)))
         print(f"\n{storage_plan.table(names, known(options.folder), groups)}", flush=True)
     found = {name: one for name, one in known(options.folder).items() if name in names}
     print(f"\n{storage_plan.reasons(found)}\n\n{storage_plan.table(names, found, groups)}", flush=True)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.e2e.local_tools import Cluster, hcp, namespace, server, service
+from tests.support.e2e.local_tools import Cluster, hcp, namespace, open_url, server, service
 from tests.support.eventually import eventually_sync
 
 NAME = "e2e-cluster"
@@ -39,16 +39,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def pod_address(cluster: Cluster, pod: str) -> str:
     address: str = cluster.get("pod", pod, "-n", NS)["status"]["podIP"]
     return address
-
-
-def open_url(url: str, host: str = "") -> str:
-    request = urllib.request.Request(url, headers={"Host": host} if host else {})
-    try:
-        with urllib.request.urlopen(request, timeout=3) as answer:
-            body: bytes = answer.read()
-            return body.decode()
-    except (urllib.error.URLError, OSError) as error:
-        return f"failed: {error}"
 
 
 def test_everything_is_well(cluster: Cluster) -> None:

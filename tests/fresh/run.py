@@ -46,6 +46,7 @@ def run(steps: list[Step], *, cold: bool) -> int:
         raise HcpError(
             "The clean room needs root: it has namespaces and a root file system", hint="sudo make test-fresh"
         )
+    kept = _kept() if cold else cache_root()  # looked at before the room's own root is made, which may lie there
     parent = Path(os.environ.get("TMPDIR") or "/var/tmp")
     leftovers.sweep(parent)
     shutil.rmtree(LOGS, ignore_errors=True)
@@ -54,12 +55,12 @@ def run(steps: list[Step], *, cold: bool) -> int:
     with (folder / leftovers.LOCK).open("ab") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         try:
-            return _in_folder(folder, steps, cold=cold)
+            return _in_folder(folder, steps, kept, cold=cold)
         finally:
             leftovers.remove_room(folder)
 
 
-def _in_folder(folder: Path, steps: list[Step], *, cold: bool) -> int:
+def _in_folder(folder: Path, steps: list[Step], kept: Path | None, *, cold: bool) -> int:
     folder.chmod(0o755)
     root = folder / "root"
     root.mkdir()
@@ -67,7 +68,6 @@ def _in_folder(folder: Path, steps: list[Step], *, cold: bool) -> int:
     if uncommitted(repository):
         print("The working tree has changes that are not committed: they are not in the clone that is tested.")
     commit = make_root(root, repository)
-    kept = _kept() if cold else cache_root()
     cache = kept or root / "root/.cache/hcp"
     print(f"A room with nothing but Debian, Python, git and make; {'empty ' if cold else ''}cache {cache}")
     print(f"Testing {commit}; logs in {LOGS}")

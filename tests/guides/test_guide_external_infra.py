@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
-from tests.support.e2e.hosted_tools import Guest
+from tests.support.e2e.hosted_tools import Guest, pushed
 from tests.support.e2e.local_tools import Cluster
+from tests.support.e2e.outside import Outside
 from tests.support.eventually import eventually_sync
 from tests.support.guides import documents
 from tests.support.guides.clusters import SIZE, Given, Hosted, embedded
@@ -20,6 +22,7 @@ from tests.support.guides.shell import Shell
 
 pytestmark = pytest.mark.timeout(5400)
 NAMESPACE = "clusters-remote"
+RELEASE = "release-1.36-ingress"
 
 
 @pytest.fixture(scope="module")
@@ -60,26 +63,75 @@ def infra_kubeconfig(infra: Cluster, terminal: Shell) -> Iterator[Path]:
         kubectl("delete", "clusterrole", documents.READER)
 
 
-def test_machines_run_there_and_the_control_plane_here(
-    management: Cluster, infra: Cluster, infra_kubeconfig: Path, terminal: Shell, clusters_namespace: str
-) -> None:
+@pytest.fixture(scope="module")
+def release(management: Cluster, infra: Cluster) -> str:
+    """One with the default ingress, in both registries: machines there pull from theirs."""
+    images = {pushed(one, RELEASE) for one in (infra, management) if one.name}
+    return f" --release-image {images.pop()}" if images else ""
+
+
+@pytest.fixture(scope="module")
+def remote(infra_kubeconfig: Path, terminal: Shell, release: str, clusters_namespace: str) -> Iterator[Hosted]:
     made = Hosted("remote", clusters_namespace, 1)
     try:
         terminal.run(
             f"hcp create cluster kubevirt {made.words} --node-pool-replicas {made.workers} --pull-secret $PULL_SECRET"
-            f" {SIZE} --infra-namespace={NAMESPACE} --infra-kubeconfig-file=$HOME/{infra_kubeconfig.name}"
+            f" {SIZE} --infra-namespace={NAMESPACE} --infra-kubeconfig-file=$HOME/{infra_kubeconfig.name}{release}"
         )
-        terminal.run(f"hcp wait cluster {made.name} -n {made.namespace} --control-plane --timeout 10m", seconds=700)
-        path = terminal.folder / "remote.kubeconfig"
-        path.write_text(terminal.run(f"hcp create kubeconfig {made.words}"))
-        guest = Guest(management, path)
-        eventually_sync(lambda: len(guest.ready_nodes()) == made.workers, "the node is ready", 1800)
-        machines = [vm["metadata"]["name"] for vm in infra.get("vm", "-n", NAMESPACE)["items"]]
-        assert machines == guest.ready_nodes()
-        assert not management.get("vm", "-n", made.control_plane)["items"]
-        assert not infra.get("statefulsets", "-n", NAMESPACE)["items"]
-        policies = infra.get("networkpolicies", "-n", NAMESPACE)["items"]
-        assert any("except" in str(policy["spec"]["egress"]) for policy in policies)
+        terminal.run(f"hcp wait cluster {made.name} -n {made.namespace} --control-plane --timeout 20m", seconds=1300)
+        yield made
     finally:
-        terminal.run(f"hcp destroy cluster kubevirt {made.words} --cluster-grace-period 20m", seconds=1300)
-    assert not infra.get("vm,vmi,datavolumes,services,networkpolicies", "-n", NAMESPACE)["items"]
+        # The last test has destroyed it, if it came so far.
+        terminal.run(_destroy(made), seconds=1500, check=False)
+
+
+@pytest.fixture(scope="module")
+def inside(management: Cluster, terminal: Shell, remote: Hosted) -> Guest:
+    path = terminal.folder / "remote.kubeconfig"
+    path.write_text(terminal.run(f"hcp create kubeconfig {remote.words}"))
+    return Guest(management, path)
+
+
+def _destroy(made: Hosted) -> str:
+    return f"hcp destroy cluster kubevirt {made.words} --cluster-grace-period 20m"
+
+
+def test_machines_run_there_and_the_control_plane_here(
+    management: Cluster, infra: Cluster, remote: Hosted, inside: Guest
+) -> None:
+    eventually_sync(lambda: len(inside.ready_nodes()) == remote.workers, "the node is ready", 2400)
+    machines = [vm["metadata"]["name"] for vm in infra.get("vm", "-n", NAMESPACE)["items"]]
+    assert machines == inside.ready_nodes()
+    assert not management.get("vm", "-n", remote.control_plane)["items"]
+    assert not infra.get("statefulsets", "-n", NAMESPACE)["items"]
+    policies = infra.get("networkpolicies", "-n", NAMESPACE)["items"]
+    assert any("except" in str(policy["spec"]["egress"]) for policy in policies)
+
+
+def test_names_below_the_infra_clusters_domain_lead_to_the_machines(
+    management: Cluster, infra: Cluster, remote: Hosted, inside: Guest, release: str, tmp_path: Path
+) -> None:
+    if not release:
+        pytest.skip("neither cluster is embedded: there is no registry to put a release with ingress into")
+    there = infra.get("ingresses.config.openshift.io", "cluster")["spec"]["domain"]
+    cluster = eventually_sync(lambda: _with_domain(management, remote), "a base domain", 600)
+    assert cluster["spec"]["dns"]["baseDomain"] == there
+    outside, trust = Outside(infra, tmp_path), tmp_path / "ca.crt"
+    trust.write_text(management.get("configmap", "root-ca", "-n", remote.control_plane)["data"]["ca.crt"])
+    url = f"https://canary-openshift-ingress-canary.apps.{remote.name}.{there}/"
+
+    def answered() -> bool:
+        return outside.curl(url, trust) == "Healthcheck requested\n200"
+
+    eventually_sync(answered, "the canary through the infra cluster's router", 2400)
+
+
+def _with_domain(management: Cluster, made: Hosted) -> Any:
+    found = management.get("hostedcluster", made.name, "-n", made.namespace)
+    return found if found["spec"].get("dns", {}).get("baseDomain") else None
+
+
+def test_nothing_is_left_there(infra: Cluster, remote: Hosted, terminal: Shell) -> None:
+    terminal.run(_destroy(remote), seconds=1500)
+    kinds = "vm,vmi,datavolumes,services,routes,networkpolicies"
+    assert not infra.get(kinds, "-n", NAMESPACE)["items"]

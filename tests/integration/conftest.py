@@ -37,9 +37,16 @@ def network_type() -> str:
 
 
 @pytest.fixture
+def networks() -> dict[str, list[dict[str, str]]]:
+    """The ranges of the hosted cluster; a file may have others."""
+    return {"serviceNetwork": [{"cidr": "172.31.0.0/16"}]}
+
+
+@pytest.fixture
 async def pods(
     admin: Client,
     network_type: str,
+    networks: dict[str, list[dict[str, str]]],
     operator: Callable[[], Running],
     image: str,
     registry: Registry,
@@ -50,11 +57,7 @@ async def pods(
     made = HostedPods(tmp_path, bin_dir, admin, NS, port)
     operator()
     await eventually(lambda: gone(admin, NAME), "the cluster of the test before is gone")
-    networking = {
-        "networkType": network_type,
-        "serviceNetwork": [{"cidr": "172.31.0.0/16"}],
-        "apiServer": {"port": port},
-    }
+    networking = {"networkType": network_type, **networks, "apiServer": {"port": port}}
     await s.create(admin, NAME, image, registry, networking=networking)
     await made.begin()
     try:

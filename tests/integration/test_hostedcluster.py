@@ -35,7 +35,7 @@ async def test_a_cluster_comes_up_stays_still_and_goes_away(
     admin: Client, operator: Callable[[], Running], image: str, registry: Registry, tmp_path: Path, bin_dir: Path
 ) -> None:
     running = operator()
-    port, ns, before = free_port(), "clusters-whole", s.open_sessions() + 1  # the operator's own comes later
+    port, ns, before = free_port(), "clusters-whole", s.open_sessions() + 2  # the operator's own two come later
     networking = {
         "networkType": "OVNKubernetes",
         "clusterNetwork": [{"cidr": "10.132.0.0/14"}],

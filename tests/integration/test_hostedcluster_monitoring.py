@@ -14,10 +14,10 @@ from cryptography import x509
 from tests.support import crds as crds_support
 from tests.support import guest_nodes
 from tests.support import management as s
-from tests.support.api_server import free_port
 from tests.support.definitions import open_crd
 from tests.support.eventually import eventually
-from tests.support.hosted_operator import Running, gone, hands, reports, says
+from tests.support.hosted_api import hosted_api
+from tests.support.hosted_operator import Running
 from tests.support.passes import a_pass
 from tests.support.registry import Registry
 
@@ -50,26 +50,9 @@ async def guest(
     """The hosted API, with a control plane that is there and no nodes."""
     await crds_support.install(admin, [open_crd(k.PODMONITORS)])
     operator()
-    port, hosted = free_port(), s.HostedProcesses(tmp_path, bin_dir)
-    networking: Object = {"networkType": "OVNKubernetes", "serviceNetwork": [{"cidr": "172.31.0.0/16"}]}
-    networking |= {"clusterNetwork": [{"cidr": "10.132.0.0/14"}], "apiServer": {"port": port}}
-    await s.create(admin, NAME, image, registry, networking=networking, monitoring={"metricsSet": "SRE"})
-
-    async def made() -> bool:
-        return await admin.get_or_none(k.DEPLOYMENTS, "kube-apiserver", NS) is not None
-
-    try:
-        await eventually(made, "the API server is deployed", hands(admin, NS))
-        await hosted.start(admin, NS, port)
-        inside = lambda: says(admin, NAME, "ConfigOperatorReconciliationSucceeded", "True")  # noqa: E731
-        await eventually(inside, "the inside", reports(admin, NS))
-        secret = await admin.get(k.SECRETS, f"{NAME}-admin-kubeconfig", "clusters")
-        async with Client(untrusted_kubeconfig.load(base64.b64decode(secret["data"]["kubeconfig"]))) as client:
-            yield client
-    finally:
-        hosted.stop()
-        await admin.delete(k.HOSTEDCLUSTERS, NAME, "clusters")
-        await eventually(lambda: gone(admin, NAME), "all is gone")
+    more = {"monitoring": {"metricsSet": "SRE"}}
+    async with hosted_api(admin, NAME, image, registry, tmp_path, bin_dir, **more) as client:
+        yield client
 
 
 async def test_what_measures_comes_with_nodes_and_goes_with_its_capability(

@@ -19,14 +19,15 @@ from tests.support import guest_nodes
 from tests.support import management as s
 from tests.support.api_server import account_token, free_port
 from tests.support.eventually import eventually
-from tests.support.hosted_operator import Running, gone, hands, reports, rests, says
+from tests.support.hosted_api import hosted_api
+from tests.support.hosted_operator import Running, rests, says
 from tests.support.passes import a_pass
 from tests.support.registry import Registry
 from tests.support.router import World, haproxy_binary
 
 from hcp import payload
 from hcp.api.paths import at
-from hcp.kube import Client, untrusted_kubeconfig
+from hcp.kube import Client
 from hcp.kube import resources as k
 from hcp.kube.errors import ApiError
 from hcp.payload.release import definitions
@@ -64,35 +65,10 @@ async def guest(
 ) -> AsyncIterator[Client]:
     """The hosted API, with a control plane that is there and no nodes; its kubeconfig lies in tmp_path."""
     operator()
-    port, hosted = free_port(), s.HostedProcesses(tmp_path, bin_dir)
-    networking = {"networkType": "OVNKubernetes", "serviceNetwork": [{"cidr": "172.31.0.0/16"}]}
     proxy = {"httpsProxy": "http://proxy.test:3128", "noProxy": ".test"}
-    await s.create(
-        admin,
-        NAME,
-        image,
-        registry,
-        networking={**networking, "clusterNetwork": [{"cidr": "10.132.0.0/14"}], "apiServer": {"port": port}},
-        configuration={"proxy": proxy},
-    )
-
-    async def made() -> bool:
-        return await admin.get_or_none(k.DEPLOYMENTS, "kube-apiserver", NS) is not None
-
-    try:
-        await eventually(made, "the API server is deployed", hands(admin, NS))
-        await hosted.start(admin, NS, port)
-        inside = lambda: says(admin, NAME, "ConfigOperatorReconciliationSucceeded", "True")  # noqa: E731
-        await eventually(inside, "the inside", reports(admin, NS))
-        secret = await admin.get(k.SECRETS, f"{NAME}-admin-kubeconfig", "clusters")
-        text = base64.b64decode(secret["data"]["kubeconfig"])
-        (tmp_path / "guest.kubeconfig").write_bytes(text)
-        async with Client(untrusted_kubeconfig.load(text)) as client:
-            yield client
-    finally:
-        hosted.stop()
-        await admin.delete(k.HOSTEDCLUSTERS, NAME, "clusters")
-        await eventually(lambda: gone(admin, NAME), "all is gone")
+    more = {"configuration": {"proxy": proxy}}
+    async with hosted_api(admin, NAME, image, registry, tmp_path, bin_dir, **more) as client:
+        yield client
 
 
 async def versions(guest: Client) -> dict[str, str]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
+from tests.support.local_networks import PORTS, Networks
 
 from hcp import payload
 from hcp.local.network.addresses import Addresses
@@ -15,49 +14,6 @@ from hcp.local.network.firewall import node_rules
 
 PLAN, OTHER = Addresses(29), Addresses(30)
 POD = f"{PLAN.pods.rpartition('.0.0')[0]}.0.5"
-PORTS = (6443, 10250, 10256, 5000)
-SERVE = """
-import asyncio, sys
-
-async def main():
-    async def answer(reader, writer):
-        writer.close()
-    servers = [await asyncio.start_server(answer, "0.0.0.0", int(port)) for port in sys.argv[1:]]
-    print("listening", flush=True)
-    await asyncio.Event().wait()
-
-asyncio.run(main())
-"""
-KNOCK = """
-import socket, sys
-source, address, port = sys.argv[1:]
-try:
-    socket.create_connection((address, int(port)), 10, (source, 0)).close()
-    print("open")
-except ConnectionRefusedError:
-    print("refused")
-except OSError:
-    print("closed")
-"""
-
-
-class Networks:
-    """A node, the machine under it, which stands for other clusters too, and a pod."""
-
-    def __init__(self) -> None:
-        self.node, self.machine, self.pod = (f"hcp-{name}-{os.getpid()}" for name in ("node", "machine", "pod"))
-
-    def run(self, namespace: str, *command: str, stdin: str = "") -> str:
-        whole = ["ip", "netns", "exec", namespace, *command]
-        return subprocess.run(whole, input=stdin, capture_output=True, text=True, check=True).stdout
-
-    def knock(self, namespace: str, source: str, address: str, port: int) -> str:
-        said = self.run(namespace, sys.executable, "-I", "-c", KNOCK, source, address, str(port)).strip()
-        assert said in ("open", "refused", "closed")
-        return said
-
-    def opens(self, namespace: str, source: str, address: str, port: int) -> bool:
-        return self.knock(namespace, source, address, port) == "open"
 
 
 @pytest.fixture(scope="module")
@@ -84,33 +40,24 @@ def networks() -> Iterator[Networks]:
         f"ip -n {pod} route add {PLAN.registry}/32 dev eth0",
         f"ip -n {node} address add 169.254.1.1/32 dev pod0",
     ]
-    server = None
     try:
         for command in commands:
             subprocess.run(command.split(), check=True)
         tools = payload.ensure(["node-tools"])["node-tools"] / "bin"
         made.run(node, str(tools / "nft"), "-f", "-", stdin=node_rules(PLAN))
-        whole = ["ip", "netns", "exec", node, sys.executable, "-I", "-c", SERVE, *map(str, PORTS)]
-        server = subprocess.Popen(whole, stdout=subprocess.PIPE, text=True)
-        assert server.stdout is not None and server.stdout.readline() == "listening\n"
+        made.serve(node, *PORTS)
         yield made
     finally:
-        if server is not None:
-            server.kill()
-            server.communicate()
-        for name in (pod, node, machine):
-            subprocess.run(["ip", "netns", "delete", name], check=False, stderr=subprocess.DEVNULL)
+        made.end()
 
 
 def test_the_machine_reaches_its_node(networks: Networks) -> None:
-    assert all(networks.opens(networks.machine, PLAN.host, PLAN.node, port) for port in PORTS)
+    assert networks.open_ports(PLAN.host, PLAN.node) == PORTS
 
 
 def test_other_clusters_reach_the_api_and_the_registry_and_nothing_else(networks: Networks) -> None:
-    found = {port: networks.opens(networks.machine, OTHER.node, PLAN.node, port) for port in PORTS}
-    assert found == {6443: True, 10250: False, 10256: False, 5000: False}
-    assert networks.opens(networks.machine, OTHER.node, PLAN.registry, 5000)
-    assert not networks.opens(networks.machine, OTHER.node, PLAN.registry, 10250)
+    assert networks.open_ports(OTHER.node, PLAN.node) == (6443,)
+    assert networks.open_ports(OTHER.node, PLAN.registry) == (5000,)
 
 
 def test_pods_reach_their_own_node(networks: Networks) -> None:

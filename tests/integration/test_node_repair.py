@@ -7,32 +7,24 @@ from __future__ import annotations
 
 import base64
 import datetime as dt
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 import yaml
-from tests.support import crds as crds_support
 from tests.support import management as s
 from tests.support import node_pools as pools
 from tests.support.api_server import ApiServer
-from tests.support.definitions import VIRTUALIZATION, real
+from tests.support.cluster_api_place import boot, install, known_to_cluster_api, report
 from tests.support.eventually import eventually
 from tests.support.node_pools import Object, data
-from tests.support.security.managers import COMPONENTS, Managers
+from tests.support.security.managers import Managers
 
-from hcp import payload
-from hcp.api import generate, names
+from hcp.api import names
 from hcp.api.names import LABEL_IGNITION_SERVER, MARK_IGNITION_REACHED
-from hcp.controlplane import capi
-from hcp.hostedcluster.translate import params
 from hcp.kube import Client, load_config
 from hcp.kube import resources as k
-from hcp.operator.capi import definition
 
-HCP = Path(sys.executable).parent / "hcp"
 HOME, HOSTED, ID = "teams", "teams-demo", "demo-abcde"
 
 
@@ -48,16 +40,9 @@ def management(tmp_path: Path, bin_dir: Path) -> Iterator[ApiServer]:
 async def admin(management: ApiServer, tmp_path: Path) -> AsyncIterator[Client]:
     """A hosted cluster as Cluster API knows it, its managers and the operator at work."""
     async with Client(load_config(management.kubeconfig)) as client:
-        patched = [
-            definition(component, yaml.safe_load(path.read_text()))
-            for component, folder in payload.ensure(list(COMPONENTS)).items()
-            for path in sorted((folder / "manifests" / "crds").glob("*.yaml"))
-        ]
-        await crds_support.install(client, [*generate.crds(), *patched, *real(k.ROUTES, *VIRTUALIZATION)])
-        command = [str(HCP), "install", "--image=x.example.com/hcp:1", "--development"]
-        subprocess.run([*command, f"--kubeconfig={management.kubeconfig}"], check=True, capture_output=True)
-        await client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}})
-        await known_to_cluster_api(client, await pools.hosted_cluster(client, HOME, management.kubeconfig), management)
+        await install(client, management, HOME)
+        cluster = await pools.hosted_cluster(client, HOME, management.kubeconfig)
+        await known_to_cluster_api(client, cluster, management.kubeconfig)
         managers = Managers(management, tmp_path)
         await managers.start(client)
         try:
@@ -65,52 +50,6 @@ async def admin(management: ApiServer, tmp_path: Path) -> AsyncIterator[Client]:
                 yield client
         finally:
             managers.stop()
-
-
-async def known_to_cluster_api(client: Client, cluster: Object, management: ApiServer) -> None:
-    p = params(cluster)
-    content = data(value=management.kubeconfig.read_text())
-    metadata = {"name": f"{ID}-kubeconfig", "namespace": HOSTED}
-    ready = {"ready": True, "initialized": True, "externalManagedControlPlane": True, "version": "1.36.3"}
-    await client.patch(k.HOSTEDCONTROLPLANES, "demo", HOSTED, {"status": ready}, subresource="status")
-    for obj in (
-        *capi.bindings(p),
-        {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": content},
-        capi.kubevirt_cluster(p),
-    ):
-        await client.apply(obj)
-    await client.patch(k.KUBEVIRTCLUSTERS, ID, HOSTED, {"status": {"ready": True}}, subresource="status")
-    await client.apply(capi.cluster(p))
-
-
-async def boot(client: Client, name: str) -> str:
-    """What KubeVirt and the kubelet do when a VM shall run; gives the instance."""
-    vm = await client.get(k.VIRTUALMACHINES, name, HOSTED)
-    labels = vm["spec"]["template"]["metadata"]["labels"]
-    metadata = {"name": name, "namespace": HOSTED, "labels": labels}
-    made = await client.create(
-        {
-            "apiVersion": "kubevirt.io/v1",
-            "kind": "VirtualMachineInstance",
-            "metadata": metadata,
-            "spec": vm["spec"]["template"]["spec"],
-        }
-    )
-    told: list[Object] = [{"type": "Ready", "status": "True"}, {"type": "LiveMigratable", "status": "True"}]
-    running: Object = {"phase": "Running", "interfaces": [{"ipAddress": "10.9.9.9"}], "conditions": told}
-    await client.patch(k.VMIS, name, HOSTED, {"status": running})
-    body = {"status": {"ready": True, "created": True, "conditions": told}}
-    await client.patch(k.VIRTUALMACHINES, name, HOSTED, body, subresource="status")
-    await client.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
-    await report(client, name, ready=True)
-    return str(made["metadata"]["uid"])
-
-
-async def report(client: Client, name: str, *, ready: bool) -> None:
-    """What is known of a node, since long ago."""
-    since = "2026-01-01T00:00:00Z"
-    status = {"type": "Ready", "status": str(ready), "reason": "x", "message": "x", "lastTransitionTime": since}
-    await client.patch(k.NODES, name, None, {"status": {"conditions": [status]}}, subresource="status")
 
 
 async def under_repair(client: Client) -> Object | None:
@@ -139,7 +78,7 @@ async def watched_machine(client: Client) -> tuple[str, str]:
         return str(found[0]["metadata"]["name"]) if found else None
 
     name = await eventually(machine_made)
-    first = await boot(client, name)
+    first = await boot(client, HOSTED, name)
     for document in await client.list(k.SECRETS, names.OPERATOR_NAMESPACE, labels=LABEL_IGNITION_SERVER):
         body = {"metadata": {"annotations": {MARK_IGNITION_REACHED: "True"}}}
         await client.patch(k.SECRETS, document["metadata"]["name"], names.OPERATOR_NAMESPACE, body)
@@ -175,7 +114,7 @@ async def test_a_sick_node_is_restarted_then_replaced(admin: Client) -> None:
         return told is not None and told["reason"] == "Restarting" and f"Node {name}" in told["message"]
 
     await eventually(restarting)
-    second = await boot(admin, name)
+    second = await boot(admin, HOSTED, name)
     assert second != first
 
     async def healed() -> bool:
@@ -258,7 +197,7 @@ async def test_a_machine_that_slept_is_woken_and_not_repaired(admin: Client) -> 
         return await strategy(admin, name) == "Always"
 
     await eventually(started)
-    second = await boot(admin, name)
+    second = await boot(admin, HOSTED, name)
     assert second != first
     await enter(admin, "Awake")
     # Another timeout is another health check: what it says of it, it says after it went on.

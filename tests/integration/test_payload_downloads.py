@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import shutil
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
+import yaml
 from tests.support.publishers import Publishers, archive, serve, sha256
 
+from hcp.gomodules import archive_url, module_hash, proxy
 from hcp.oci.writer import ImageConfig, Layer, write_image
 from hcp.oci.writer_layout import read_layout
-from hcp.payload import BuildContext, Engine, Progress, reachability
+from hcp.payload import BuildContext, Engine, Progress, gozip, reachability
+from hcp.payload.gotool import Go
 from hcp.payload.registry import Registry, default_registry
 from hcp.payload.store import Store
+from hcp.payload.versions import component_table
 
 COREDNS = "/coredns/coredns/releases/download/v1.14.0/coredns_1.14.0_linux_amd64.tgz"
 CDI = "/kubevirt/containerized-data-importer/releases/download/v1.64.0/cdi-operator.yaml"
@@ -254,6 +262,73 @@ def test_only_what_cannot_be_had_is_built_and_why_is_said(publishers: Publishers
     shop.ensure("coredns", "ignition")
     assert shop.built == ["ignition"]
     assert "To be built: ignition; its project publishes no binary of it" in shop.said()
+
+
+CORE, PROVIDER = "cluster-api/cluster-api-controller", "capk/capk-manager"
+MANAGERS = {"cluster-api": (CORE, "v1.10.10"), "cluster-api-kubevirt": (PROVIDER, "v0.1.10")}
+
+
+@pytest.fixture
+def managers(publishers: Publishers, monkeypatch: pytest.MonkeyPatch) -> Publishers:
+    """Both projects' images and the archives of their modules; the stand-in before them is not compiled here."""
+    sums: dict[str, str] = {}
+    for component, (repository, tag) in MANAGERS.items():
+        entry = component_table(component)
+        publishers.add_image(repository, tag, {"etc/os-release": b"x"}, {"manager": ELF + component.encode()})
+        content = io.BytesIO()
+        with zipfile.ZipFile(content, "w") as archive:
+            for output in entry["outputs"]:
+                crd = {"kind": "CustomResourceDefinition", "metadata": {"name": component}}
+                folder = f"{entry['module']}@{tag}/config/crd/bases"
+                archive.writestr(f"{folder}/{Path(output).name}", json.dumps(crd))
+        sums[entry["module"]] = module_hash(zipfile.ZipFile(content))
+        publishers.files[urlsplit(archive_url(entry["module"], tag)).path] = content.getvalue()
+    places = os.environ["HCP_MIRRORS"]
+    monkeypatch.setenv("HCP_MIRRORS", f"{places},{proxy()}={publishers.url}{urlsplit(proxy()).path}")
+    monkeypatch.setattr(gozip, "_pinned", lambda _, item: sums[item.module])
+
+    def build(_: Go, packages: dict[str, str], folder: Path, **__: object) -> None:
+        for command, package in packages.items():
+            (folder / command).write_text(package)
+
+    monkeypatch.setattr(Go, "build", build)
+    return publishers
+
+
+@pytest.mark.parametrize("component", MANAGERS)
+def test_a_manager_is_the_official_one_with_ours_before_it(managers: Publishers, shop: Shop, component: str) -> None:
+    path = shop.ensure(component)[component]
+    assert shop.built == []
+    [command] = component_table(component)["commands"]
+    assert (path / f"bin/{command}.official").read_bytes() == ELF + component.encode()
+    assert (path / f"bin/{command}").read_text() == "hosted-secrets"
+    for output in component_table(component)["outputs"]:
+        crd = yaml.safe_load((path / output).read_text())
+        assert crd["metadata"]["labels"] == component_table(component)["crd_labels"]
+
+
+@pytest.mark.parametrize("trouble", ["no image", "wrong layer", "no manager", "wrong module", "no module"])
+def test_a_manager_that_is_not_whole_is_built(managers: Publishers, shop: Shop, trouble: str) -> None:
+    layer = max((p for p in managers.files if CORE in p and "/blobs/" in p), key=lambda p: len(managers.files[p]))
+    module = next(path for path in managers.files if path.endswith("/sigs.k8s.io/cluster-api/@v/v1.10.10.zip"))
+    if trouble == "no image":
+        del managers.files[f"/v2/{CORE}/manifests/v1.10.10"]
+    elif trouble == "wrong layer":
+        managers.files[layer] = bytes(len(managers.files[layer]))
+    elif trouble == "no manager":
+        managers.add_image(CORE, "v1.10.10", {"other": ELF})
+    elif trouble == "wrong module":
+        managers.files[module] = managers.files[urlsplit(_module("cluster-api-kubevirt")).path]
+    else:
+        del managers.files[module]
+    path = shop.ensure("cluster-api")["cluster-api"]
+    assert shop.built == ["cluster-api"]
+    assert "cluster-api: not downloaded" in shop.said()
+    assert not list(path.glob("bin/*.official")), "nothing of the official one is left"
+
+
+def _module(component: str) -> str:
+    return archive_url(component_table(component)["module"], MANAGERS[component][1])
 
 
 def test_what_a_folder_holds_is_not_downloaded(publishers: Publishers, shop: Shop, tmp_path: Path) -> None:

@@ -1,8 +1,9 @@
-"""A hosted cluster whose machines run in another cluster; here both are the same API server."""
+"""A hosted cluster whose machines run in another cluster: the same API server by another name, or one of its own."""
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Sequence
 from typing import Any
 
 import yaml
@@ -26,27 +27,42 @@ async def prepare(client: Client, server: ApiServer) -> None:
     network = {"clusterNetwork": [{"cidr": "10.128.0.0/14"}], "serviceNetwork": ["172.30.0.0/16"]}
     config = {"apiVersion": "config.openshift.io/v1", "kind": "Network", "metadata": {"name": "cluster"}}
     await client.create({**config, "spec": network, "status": network})
-    for name in (HOME, VMS):
-        await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
-    await client.create(documents.infra_role(VMS))
-    account = {"kind": "ServiceAccount", "name": documents.ACCOUNT, "namespace": VMS}
+    await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": HOME}})
+    kubeconfig = await account(client, server)
+    secret = {"name": "demo-infra-credentials", "key": "kubeconfig"}
+    credentials = {"infraNamespace": VMS, "infraKubeConfigSecret": secret}
+    await support.hosted_cluster(client, HOME, server.kubeconfig, credentials=credentials)
+    data = {"kubeconfig": base64.b64encode(kubeconfig.encode()).decode()}
+    metadata = {"name": INFRA_CREDENTIALS, "namespace": f"{HOME}-demo"}
+    await client.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
+
+
+async def account(client: Client, server: ApiServer, rights: Sequence[documents.Rule] = documents.NEWER_RIGHTS) -> str:
+    """The kubeconfig of somebody with these rights in the namespace `vms`, and no others; the guide's, if none."""
+    await client.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": VMS}})
+    await client.create(documents.infra_role(VMS, rights))
+    who = {"kind": "ServiceAccount", "name": documents.ACCOUNT, "namespace": VMS}
     await client.create(
         {
             "apiVersion": f"{documents.RBAC}/v1",
             "kind": "RoleBinding",
             "metadata": {"name": "machines", "namespace": VMS},
             "roleRef": {"apiGroup": documents.RBAC, "kind": "Role", "name": documents.ROLE},
-            "subjects": [account],
+            "subjects": [who],
         }
     )
-    secret = {"name": "demo-infra-credentials", "key": "kubeconfig"}
-    credentials = {"infraNamespace": VMS, "infraKubeConfigSecret": secret}
-    await support.hosted_cluster(client, HOME, server.kubeconfig, credentials=credentials)
-    kubeconfig = yaml.safe_load(server.kubeconfig.read_text())
     await client.create(
         {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": documents.ACCOUNT, "namespace": VMS}}
     )
+    kubeconfig = yaml.safe_load(server.kubeconfig.read_text())
     kubeconfig["users"][0]["user"] = {"token": await account_token(client, documents.ACCOUNT, VMS)}
-    data = {"kubeconfig": base64.b64encode(yaml.safe_dump(kubeconfig).encode()).decode()}
-    metadata = {"name": INFRA_CREDENTIALS, "namespace": f"{HOME}-demo"}
-    await client.create({"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": data})
+    return yaml.safe_dump(kubeconfig)
+
+
+async def asked_by(client: Client, kubeconfig: str, hosted: str) -> None:
+    """The kubeconfig where the operator keeps it: in the hosted namespace of the management cluster."""
+    await client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": hosted}})
+    metadata = {"name": INFRA_CREDENTIALS, "namespace": hosted}
+    await client.apply(
+        {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "stringData": {"kubeconfig": kubeconfig}}
+    )

@@ -55,6 +55,11 @@ class HostedPods(s.HostedProcesses):
         return f"https://127.0.0.1:{self._etcd_port}"
 
     @property
+    def api_port(self) -> int:
+        """Where the API server itself listens, on all addresses."""
+        return self._target
+
+    @property
     def api_folder(self) -> Path:
         """Where the API server that runs has its volumes."""
         return self._directory / f"api-{self._generation}" / "kube-apiserver"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import subprocess
 from dataclasses import dataclass, field
@@ -168,7 +169,7 @@ class Site:
             auths.update(registry.auths["auths"])  # type: ignore[call-overload]
         (folder / "auth.json").write_text(json.dumps({"auths": auths}))
         (folder / "ca.pem").write_bytes(b"".join(registry.ca_pem for registry in registries))
-        self.env = {"PATH": "/usr/bin:/bin", "HOME": str(folder), "HCP_TRACEBACK": "1"}
+        self.env = {"PATH": os.environ["PATH"], "HOME": str(folder), "HCP_TRACEBACK": "1"}
 
     def configure(self, mirror: dict[str, Any], **more: Any) -> None:
         (self.folder / "isc.yaml").write_text(yaml.safe_dump({**API, "mirror": mirror, **more}))

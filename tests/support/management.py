@@ -177,12 +177,18 @@ async def create(client: Client, name: str, image: str, registry: Registry, **sp
     return await client.create(cluster)
 
 
+# Of documentation: nobody answers there.
+BALANCER_SIX = "2001:db8::88"
+
+
 async def give_address(client: Client, ns: str, address: str) -> None:
     """What a load balancer does."""
     for name in ("kube-apiserver",):
         service = await client.get_or_none(k.SERVICES, name, ns)
         if service and service["spec"].get("type") == "LoadBalancer" and not service["status"].get("loadBalancer"):
-            body = {"status": {"loadBalancer": {"ingress": [{"ip": address}]}}}
+            # A load balancer of both families has an address of each.
+            both = [address, *([BALANCER_SIX] if service["spec"].get("ipFamilyPolicy") else [])]
+            body = {"status": {"loadBalancer": {"ingress": [{"ip": one} for one in both]}}}
             await client.patch(k.SERVICES, name, ns, body, subresource="status")
 
 

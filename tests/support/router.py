@@ -221,12 +221,18 @@ class World:
 
 @contextlib.asynccontextmanager
 async def running_world(
-    client: Client, namespace: str, directory: Path, crd: dict[str, Any] | None = None, **options: Any
+    client: Client,
+    namespace: str,
+    directory: Path,
+    crd: dict[str, Any] | None = None,
+    *,
+    wakes: bool = False,
+    **options: Any,
 ) -> AsyncIterator[World]:
     await support.install(client, [crd or route_crd()])
     ports: dict[str, Any] = {name: free_port() for name in ("http_port", "https_port", "named_port")}
     ends = "certificate" in options
-    settings = Settings(directory / "r", **ports, address="127.0.0.1", max_connections=200, ends_tls=ends)
+    settings = Settings(directory / "r", **ports, address="127.0.0.1", max_connections=200, ends_tls=ends, wakes=wakes)
     process = HAProxy(settings, haproxy_binary())
     made = World(client, namespace, Router(client, process, DOMAIN), process, directory, options=options)
     try:

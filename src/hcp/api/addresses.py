@@ -13,6 +13,11 @@ def is_address(text: str) -> bool:
     return True
 
 
+def in_url(host: str) -> str:
+    """A host as URLs have it: IPv6 addresses in brackets."""
+    return f"[{host}]" if ":" in host else host
+
+
 def is_network(text: str) -> bool:
     try:
         ipaddress.ip_network(text)

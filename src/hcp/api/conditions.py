@@ -152,3 +152,6 @@ OPERATOR_DEGRADED = "ClusterOperatorDegraded"
 KUBELETS_TOO_OLD = "KubeletMinorVersionUnsupportedNextUpgrade"
 ROLLING_OUT = "RollingOut"
 CANARY_FAILS = "CanaryChecksRepetitiveFailures"
+# Of the way to it in another infra cluster.
+ROUTE_NOT_ADMITTED = "RouteNotAdmitted"
+NAME_TAKEN = "NameTaken"

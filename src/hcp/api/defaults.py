@@ -4,6 +4,9 @@ from __future__ import annotations
 
 CLUSTER_CIDR = "10.132.0.0/14"
 SERVICE_CIDR = "172.31.0.0/16"
+# Beside them in clusters of both families.
+CLUSTER_CIDR_V6 = "fd01::/48"
+SERVICE_CIDR_V6 = "fd02::/112"
 # Where pods of the guest reach the API, by the family of the service network.
 ADVERTISE_V4 = "172.20.0.1"
 ADVERTISE_V6 = "fd00::1"

@@ -130,6 +130,9 @@ ANNOTATION_HIBERNATE = f"{GROUP}/hibernate"
 ANNOTATION_HIBERNATE_SCHEDULE = f"{GROUP}/hibernate-schedule"
 ANNOTATION_WAKE_SCHEDULE = f"{GROUP}/wake-schedule"
 ANNOTATION_HIBERNATE_TIME_ZONE = f"{GROUP}/hibernate-time-zone"
+# Whether a request to its API wakes it, and, written by the operator, when the last one did.
+ANNOTATION_WAKE_ON_REQUEST = f"{GROUP}/wake-on-request"
+ANNOTATION_WOKEN = f"{GROUP}/woken-by-request"
 ANNOTATION_RESTORED_FROM_BACKUP = f"{GROUP}/restored-from-backup"
 # Ours, set by `hcp restore`: etcd waits for a snapshot with this SHA-256 and starts from it.
 ANNOTATION_RESTORE_SNAPSHOT = f"{GROUP}/restore-snapshot"
@@ -178,6 +181,10 @@ MARK_CSI_PUBLISHED = f"{GROUP}/csi-published-to"
 
 # On a VirtualMachine that was put to sleep: the run strategy that it wakes with.
 MARK_ASLEEP = f"{GROUP}/asleep"
+# On the Route of a hosted API, by the operator: since when the cluster sleeps that a request shall wake. By the router:
+# the same date once somebody has asked for it, so that it writes once in a sleep.
+MARK_SLEEPS_SINCE = f"{GROUP}/sleeps-since"
+MARK_ASKED_FOR = f"{GROUP}/asked-for"
 
 # The accounts of Cluster API's two managers.
 CAPI_CORE = "cluster-api"

@@ -6,10 +6,11 @@ from typing import Any
 
 from hcp.api import names
 from hcp.api.paths import at
-from hcp.backup import objects
+from hcp.backup import machines, objects
 from hcp.errors import HcpError
 from hcp.kube import Client
-from hcp.kube.resources import CONFIGMAPS, HOSTEDCLUSTERS, NODEPOOLS, SECRETS
+from hcp.kube.errors import Forbidden, NotFound
+from hcp.kube.resources import CONFIGMAPS, HOSTEDCLUSTERS, KUBEVIRTMACHINES, NODEPOOLS, SECRETS
 
 Object = dict[str, Any]
 
@@ -36,7 +37,28 @@ async def collect(client: Client, namespace: str, name: str) -> list[Object]:
                 cause=f"Secret {hosted}/{key} does not exist",
                 hint=f"hcp wait cluster {name} -n {namespace} --control-plane waits until it is",
             )
-    return [objects.clean(one) for one in found]
+    kept = [objects.clean(one) for one in found]
+    kept[0] = objects.with_endpoint(kept[0], cluster)
+    return kept + await machines_of(client, cluster, pools)
+
+
+async def machines_of(client: Client, cluster: Object, pools: list[Object]) -> list[Object]:
+    """What tells which VM of an external infra cluster is which machine; nothing where machines are lost anyway.
+
+    Nothing either for whoever may not read it, such as a schedule of before: a backup without is better than none.
+    """
+    meta = cluster["metadata"]
+    where = machines.place(cluster, pools, names.control_plane_namespace(meta["namespace"], meta["name"]))
+    if where is None:
+        return []
+    found: list[Object] = []
+    for resource in machines.RESOURCES:
+        try:
+            found += await client.list(resource, where.hosted)
+        except (Forbidden, NotFound):
+            return []
+    ours = [one for one in found if machines.pool_of(one) in where.pools or one["kind"] == KUBEVIRTMACHINES.kind]
+    return [machines.clean(one, objects.clean(one)) for one in ours]
 
 
 def refuse_what_cannot_be_kept(cluster: Object) -> None:

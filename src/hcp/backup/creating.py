@@ -40,7 +40,7 @@ async def create(
     namespace, called = meta["namespace"], meta["name"]
     objects = await collecting.collect(client, namespace, called)
     name = naming.new(namespace, called, now)
-    say(f"{len(objects)} objects of hosted cluster {namespace}/{called} go with it")
+    say(f"{len(objects)} objects of hosted cluster {namespace}/{called} go with it{_machines_told(cluster, objects)}")
     async with reach(client, hosted) as etcd, store.writing(name) as sink:
         writer = Writer(lock, _told(cluster, name), sink.put)
         await writer.objects(objects)
@@ -84,6 +84,14 @@ async def let_go(store: Store, name: Name, keep: int, say: Say) -> list[Name]:
         await store.remove(one)
         say(f"{one} is beyond --keep {keep} and was deleted")
     return gone
+
+
+def _machines_told(cluster: Object, found: list[Object]) -> str:
+    """On external infra it counts whether they are in it; a pool of no machines has none."""
+    if not at(cluster, "spec.platform.kubevirt.credentials"):
+        return ""
+    count = sum(one["kind"] == "Machine" for one in found)
+    return f", {count} machines on external infra among them"
 
 
 def _told(cluster: Object, name: Name) -> Object:

@@ -13,7 +13,7 @@ from typing import Any
 
 from hcp.api import names
 from hcp.api.manifests import RBAC, account, binding, container_security, pod_security, role, rule, service_account
-from hcp.backup import objects
+from hcp.backup import machines, objects
 from hcp.backup.reaching import CLIENT_TLS
 from hcp.kube import Client
 from hcp.kube.resources import CRONJOBS, NODEPOOLS, ROLEBINDINGS, ROLES
@@ -165,12 +165,23 @@ def binding_beside(plan: Plan, role_uid: str) -> Object:
 def rights_inside(plan: Plan) -> list[Object]:
     """In the hosted namespace, with which they go."""
     rules = [
+        *_machine_rules(plan),
         _only(rule("", "secrets", ["get"]), [*objects.KEYS, CLIENT_TLS]),
         _only(rule("", "pods", ["get"]), list(MEMBERS)),
         # A websocket begins with a GET; newer servers ask for the right to create as well.
         _only(rule("", "pods/portforward", ["get", "create"]), list(MEMBERS)),
     ]
     return [role(plan.name, plan.hosted, rules), binding(plan.name, plan.hosted, _who(plan))]
+
+
+def _machine_rules(plan: Plan) -> list[Object]:
+    """Machines are kept where they outlive their management cluster."""
+    if machines.place(plan.cluster, (), plan.hosted) is None:
+        return []
+    groups: dict[str, list[str]] = {}
+    for resource in machines.RESOURCES:
+        groups.setdefault(resource.group, []).append(resource.plural)
+    return [rule(group, " ".join(kinds), ["list"]) for group, kinds in groups.items()]
 
 
 def _who(plan: Plan) -> Object:

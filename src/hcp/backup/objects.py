@@ -2,7 +2,8 @@
 
 Kept is what people asked for (HostedCluster, NodePools, and the Secrets and ConfigMaps they name) and the keys in the
 hosted namespace that cannot be made again: with other authorities every kubeconfig and token would be worthless, with
-another encryption key the Secrets in etcd. All else follows from these.
+another encryption key the Secrets in etcd. Of machines on external infra, what tells which VM is which (`machines.py`).
+All else follows from these.
 
 A backup is input from outside. What is written is made anew here, field by field, of what is known; a kind, namespace
 or name beyond that is refused and not skipped, because such a file was not written by us.
@@ -12,12 +13,14 @@ from __future__ import annotations
 
 import base64
 import binascii
+import ipaddress
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from hcp.api import names
 from hcp.api.paths import annotations_of, at
+from hcp.backup import machines
 from hcp.backup.sealing import BrokenBackup
 from hcp.controlplane import apiserver_config, copies, encryption
 from hcp.controlplane.certs import AUTHORITIES
@@ -55,6 +58,10 @@ class Kept:
     given: list[Object] = field(default_factory=list)
     # Secrets of the hosted namespace.
     keys: list[Object] = field(default_factory=list)
+    # Of Cluster API there, where machines run on an external infra cluster.
+    machines: list[Object] = field(default_factory=list)
+    # Where its API was, as host and port; empty when it was not told.
+    endpoint: tuple[str, int] = ("", 0)
 
     @property
     def namespace(self) -> str:
@@ -74,7 +81,7 @@ class Kept:
         return 3 if self.cluster["spec"].get("controllerAvailabilityPolicy") == "HighlyAvailable" else 1
 
     def all(self) -> list[Object]:
-        return [self.cluster, *self.pools, *self.given, *self.keys]
+        return [self.cluster, *self.pools, *self.given, *self.keys, *self.machines]
 
 
 def references(spec: Any) -> Iterator[str]:
@@ -111,6 +118,12 @@ def clean(obj: Mapping[str, Any]) -> Object:
     return {"apiVersion": obj["apiVersion"], "kind": obj["kind"], "metadata": kept, **body}
 
 
+def with_endpoint(cleaned: Object, cluster: Mapping[str, Any]) -> Object:
+    """A HostedCluster that tells where its API was: nodes look for it there."""
+    found = at(cluster, "status.controlPlaneEndpoint")
+    return {**cleaned, "status": {"controlPlaneEndpoint": found}} if found else cleaned
+
+
 def accept(objects: list[Object], namespace: str, name: str) -> Kept:
     """The objects of a backup, if they are what a backup of this cluster may hold."""
     clusters = [one for one in objects if _is(one, HYPERSHIFT, "HostedCluster")]
@@ -125,7 +138,9 @@ def accept(objects: list[Object], namespace: str, name: str) -> Kept:
     pools = [one for one in objects if _is(one, HYPERSHIFT, "NodePool") and isinstance(one.get("spec"), dict)]
     allowed = named(cluster, pools)
     hosted = names.control_plane_namespace(namespace, name)
-    kept = Kept(_checked(cluster, namespace))
+    mine = [one for one in pools if _where(one)[0] == namespace and one["spec"].get("clusterName") == name]
+    there = machines.place(cluster, mine, hosted)
+    kept = Kept(_checked(cluster, namespace), endpoint=_endpoint(cluster))
     for one in objects:
         where, called = _where(one)
         if one is cluster:
@@ -136,14 +151,16 @@ def accept(objects: list[Object], namespace: str, name: str) -> Kept:
             kept.given.append(_data(_checked(one, namespace)))
         elif _is(one, "v1", "Secret") and where == hosted and called in KEYS:
             kept.keys.append(_key(_data(_checked(one, hosted)), hosted))
+        elif there is not None and machines.is_one(one) and where == hosted:
+            kept.machines.append(machines.accepted(one, _checked(one, hosted), there))
         else:
             raise BrokenBackup(
                 "the backup is refused",
                 cause=f"it holds {str(one.get('kind'))[:63]} {str(where)[:63]}/{str(called)[:253]}, "
                 f"which is no part of hosted cluster {namespace}/{name}",
             )
-    there = {one["metadata"]["name"] for one in kept.keys}
-    if missing := [key for key in NEEDED if key not in there]:
+    brought = {one["metadata"]["name"] for one in kept.keys}
+    if missing := [key for key in NEEDED if key not in brought]:
         raise BrokenBackup("the backup is refused", cause=f"it lacks {', '.join(missing)}")
     return kept
 
@@ -159,6 +176,18 @@ def privileged(kept: Kept) -> list[str]:
         if one["spec"].get("tolerations"):
             found.append(TOLERATIONS)
     return sorted(set(found))
+
+
+def _endpoint(cluster: Mapping[str, Any]) -> tuple[str, int]:
+    told = at(cluster, "status.controlPlaneEndpoint")
+    host, port = at(told, "host"), at(told, "port")
+    if not isinstance(host, str) or not isinstance(port, int) or not 0 < port < 65536:
+        return "", 0
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return ("", 0) if names.subdomain_problem(host) else (host, port)
+    return host, port
 
 
 def _is(obj: Mapping[str, Any], version: str, *kinds: str) -> bool:

@@ -5,7 +5,7 @@
 3. Its hosted namespace, and in it the authorities and keys. Whoever comes later finds them and makes none.
 4. The pause ends. etcd's pods wait for the snapshot, with whose sum the HostedCluster is marked.
 5. The snapshot is sent to each of them.
-6. NodePools, when the control plane is up.
+6. NodePools, when the control plane is up, and before them their machines, where those run on (`adopting.py`).
 
 Objects that exist are never changed: they are the same, or the restore stops.
 """
@@ -24,7 +24,7 @@ from hcp.controlplane.etcd_restore import CONTAINER, RECEIVER
 from hcp.errors import HcpError
 from hcp.kube import Client, streams
 from hcp.kube.errors import AlreadyExists
-from hcp.kube.resources import HOSTEDCLUSTERS, NAMESPACES, resource_for
+from hcp.kube.resources import HOSTEDCLUSTERS, NAMESPACES, NODEPOOLS, resource_for
 from hcp.runtime import ownership
 
 Object = dict[str, Any]
@@ -118,6 +118,12 @@ async def _keep(client: Client, wanted: Object) -> None:
             cause="nothing that exists is changed by a restore",
             hint="look what it is; delete it if nobody needs it, and run the restore again",
         )
+
+
+async def missing_pools(client: Client, kept: Kept) -> list[str]:
+    """Those that step 6 would make."""
+    there = {one["metadata"]["name"] for one in await client.list(NODEPOOLS, kept.namespace)}
+    return sorted({str(one["metadata"]["name"]) for one in kept.pools} - there)
 
 
 async def pools(client: Client, kept: Kept) -> list[str]:

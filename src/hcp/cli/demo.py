@@ -27,16 +27,20 @@ COMMAND = Command(
 def run(call: Call) -> None:
     from pathlib import Path
 
+    from hcp.cli.engine import grammar
     from hcp.cli.engine.terminal import end_like_an_interrupt, note
     from hcp.local.demo.plan import Tour
     from hcp.local.demo.run import run as tour
     from hcp.local.state.layout import Layout
     from hcp.local.state.spec import load
 
+    nodes = call.number("nodes")
+    if nodes < 0:
+        raise grammar.refuse("nodes", str(nodes), "the number of nodes cannot be negative", "a number from 0")
     end_like_an_interrupt()
     folder = Path(call.text("folder")).resolve()
     name = call.text("name")
     found = load(Layout.of(name))
     exists = found is not None and found.has_node
-    asked = Tour(name, call.text("cluster"), call.number("nodes"), folder, build_only(call), exists)
+    asked = Tour(name, call.text("cluster"), nodes, folder, build=build_only(call), exists=exists)
     tour(asked, note)

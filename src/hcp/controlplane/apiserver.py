@@ -73,7 +73,7 @@ def arguments(p: Params, root: str = ROOT, audit_dir: str = AUDIT_DIR) -> list[s
         "audit-log-path": f"{audit_dir}/audit.log",
         "audit-policy-file": f"{root}/config/audit-policy.yaml",
         "authorization-mode": "Node,RBAC",
-        "bind-address": "0.0.0.0",
+        "bind-address": p.everywhere,
         "client-ca-file": f"{root}/client-ca/ca.crt",
         "egress-selector-config-file": f"{root}/config/egress-selector.yaml",
         "enable-admission-plugins": PLUGINS,

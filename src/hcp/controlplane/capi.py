@@ -59,18 +59,18 @@ def cluster(p: Params, *, paused: bool = False) -> Manifest:
     )
 
 
+def infra_secret(namespace: str) -> Manifest:
+    """Where the provider finds the kubeconfig of an external infra cluster."""
+    return {"apiVersion": "v1", "kind": "Secret", "name": names.INFRA_CREDENTIALS, "namespace": namespace}
+
+
 def kubevirt_cluster(p: Params, *, credentials: bool = False) -> Manifest:
     """The infrastructure side; network and load balancer are ours, so the provider must not make its own."""
     spec: Manifest = {}
     if p.api_endpoint:
         spec["controlPlaneEndpoint"] = {"host": p.api_endpoint.host, "port": p.api_endpoint.port}
     if credentials:
-        spec["infraClusterSecretRef"] = {
-            "apiVersion": "v1",
-            "kind": "Secret",
-            "name": names.INFRA_CREDENTIALS,
-            "namespace": p.namespace,
-        }
+        spec["infraClusterSecretRef"] = infra_secret(p.namespace)
     annotations = {names.ANNOTATION_CLUSTER: p.key, MANAGED_BY: "external"}
     return obj(
         _unowned(p),

@@ -66,6 +66,7 @@ def hosts(p: Params) -> tuple[tuple[str, ...], tuple[str, ...]]:
     ips = ["127.0.0.1", "::1", *p.first_service_ips(), p.advertise_address]
     if p.api_endpoint:
         (ips if p.api_endpoint.is_ip else dns).append(p.api_endpoint.host)
+    ips += p.api_addresses
     if p.api_dns_name:
         dns.append(p.api_dns_name)
     return tuple(dict.fromkeys(dns)), tuple(dict.fromkeys(ips))

@@ -36,7 +36,7 @@ def arguments(p: Params, root: str = ROOT) -> list[str]:
         # It starts together with the API server: asking too early must not end the process.
         "authentication-tolerate-lookup-failure": "true",
         "allocate-node-cidrs": "true" if p.allocate_node_cidrs else "false",
-        "bind-address": "0.0.0.0",
+        "bind-address": p.everywhere,
         "cluster-cidr": ",".join(p.cluster_networks),
         "cluster-signing-cert-file": f"{root}/cluster-signer/ca.crt",
         "cluster-signing-duration": f"{int(validity.of_kubelets(p).total_seconds() // 3600)}h",
@@ -66,10 +66,16 @@ def arguments(p: Params, root: str = ROOT) -> list[str]:
     }
     args |= tls_profiles.chosen_ciphers(p.api_config)
     if p.allocate_node_cidrs:
-        family = "-ipv6" if ":" in p.cluster_networks[0] else ""
-        both = len(p.cluster_networks) > 1
-        args[f"node-cidr-mask-size{'-ipv4' if both else family}"] = str(p.host_prefix)
+        args |= _node_ranges(p)
     return [f"--{flag}={value}" for flag, value in args.items()]
+
+
+def _node_ranges(p: Params) -> dict[str, str]:
+    """A flag for each network; the one for IPv4 alone has no family in its name."""
+    alone = len(p.cluster_networks) == 1
+    four = "" if alone else "-ipv4"
+    pairs = zip(p.cluster_networks, p.host_prefixes, strict=True)
+    return {f"node-cidr-mask-size{'-ipv6' if ':' in network else four}": str(prefix) for network, prefix in pairs}
 
 
 def deployment(p: Params, config_hash: str) -> Manifest:

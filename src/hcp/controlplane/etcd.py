@@ -102,7 +102,7 @@ def stateful_set(p: Params, config_hash: str, first: Sequence[Manifest] = ()) ->
     main = container(
         COMPONENT,
         p.image(COMPONENT),
-        ["etcd", *arguments(p, "$(POD_NAME)", "$(POD_IP)")],
+        ["etcd", *arguments(p, "$(POD_NAME)", "[$(POD_IP)]" if p.inside_six_only else "$(POD_IP)")],
         resources=requests(p, COMPONENT, COMPONENT, *size),
         ports={"client": 2379, "peer": 2380, "metrics": METRICS_PORT},
         mounts={"data": "/var/lib", "server-tls": f"{TLS}/server", "peer-tls": f"{TLS}/peer"},

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from hcp.api import names
+from hcp.api.addresses import in_url
 from hcp.api.paths import at
 from hcp.controlplane import authentication, htpasswd, tls_profiles
 from hcp.controlplane.certs import LeafSecret
@@ -103,12 +104,12 @@ def config(
         "issuer": where,
         "storage": {"type": "memory"},
         "web": {
-            "https": f"0.0.0.0:{PORT}",
+            "https": f"{in_url(p.everywhere)}:{PORT}",
             "tlsCert": f"{TLS_DIR}/tls.crt",
             "tlsKey": f"{TLS_DIR}/tls.key",
             "tlsMinVersion": "1.3" if tls_profiles.of(p.api_config).version == tls_profiles.TLS13 else "1.2",
         },
-        "telemetry": {"http": f"0.0.0.0:{METRICS_PORT}"},
+        "telemetry": {"http": f"{in_url(p.everywhere)}:{METRICS_PORT}"},
         "frontend": {"issuer": p.name},
         "logger": {"level": "info", "format": "json"},
         "expiry": _expiry(spec),

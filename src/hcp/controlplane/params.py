@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hcp.api import defaults, names
-from hcp.api.addresses import is_address
+from hcp.api.addresses import in_url, is_address
 from hcp.errors import HcpError
 
 AGENT_PORT = 8091
@@ -30,8 +30,7 @@ class Endpoint:
 
     @property
     def url(self) -> str:
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"https://{host}:{self.port}"
+        return f"https://{in_url(self.host)}:{self.port}"
 
     @property
     def is_ip(self) -> bool:
@@ -76,7 +75,8 @@ class Params:
     version: str = ""
     release_image: str = ""
     cluster_networks: tuple[str, ...] = (defaults.CLUSTER_CIDR,)
-    host_prefix: int = 23
+    # Of each pod network, what a node gets.
+    host_prefixes: tuple[int, ...] = (23,)
     service_networks: tuple[str, ...] = (defaults.SERVICE_CIDR,)
     advertise_address: str = defaults.ADVERTISE_V4
     api_port: int = defaults.API_PORT
@@ -86,6 +86,8 @@ class Params:
     allocate_node_cidrs: bool = True
     publishing: Mapping[str, Publishing] = field(default_factory=dict)
     api_endpoint: Endpoint | None = None
+    # All addresses of a load balancer that is known by one of them.
+    api_addresses: tuple[str, ...] = ()
     konnectivity_endpoint: Endpoint | None = None
     api_dns_name: str = ""
     etcd_size: str = defaults.ETCD_SIZE
@@ -116,12 +118,16 @@ class Params:
     hidden_networks: tuple[str, ...] = ()
     # Where the management API answers, for components that need it.
     management_api: tuple[tuple[str, int], ...] = ()
+    # Of the pods and Services of the management cluster.
+    management_networks: tuple[str, ...] = ()
     # Whether a node pool asks for as many nodes as the load needs.
     autoscaled: bool = False
     # Whether users come with tokens of an issuer of their own.
     own_issuer: bool = False
     # Nothing of it runs; everything else stays as it is, for the moment it wakes.
     asleep: bool = False
+    # Since when, where a request to its API shall wake it.
+    sleeps_since: str = ""
 
     @property
     def replicas(self) -> int:
@@ -158,6 +164,21 @@ class Params:
         """The address the `kubernetes` Service gets in each service network."""
         return tuple(str(ipaddress.ip_network(n)[1]) for n in self.service_networks)
 
-    def dns_ip(self) -> str:
-        """The address of the guest's DNS Service: the tenth of the first service network."""
-        return str(ipaddress.ip_network(self.service_networks[0])[10])
+    def dns_ips(self) -> tuple[str, ...]:
+        """The addresses of the guest's DNS Service: the tenth of each service network."""
+        return tuple(str(ipaddress.ip_network(n)[10]) for n in self.service_networks)
+
+    @property
+    def has_six(self) -> bool:
+        """Whether the hosted cluster has IPv6, alone or beside IPv4."""
+        return any(":" in n for n in (*self.cluster_networks, *self.service_networks))
+
+    @property
+    def everywhere(self) -> str:
+        """Where components listen: on IPv6 too if anybody may call by it."""
+        return "::" if self.has_six or any(":" in n for n in self.management_networks) else "0.0.0.0"
+
+    @property
+    def inside_six_only(self) -> bool:
+        """Whether pods of the management cluster have no IPv4."""
+        return bool(self.management_networks) and all(":" in n for n in self.management_networks)

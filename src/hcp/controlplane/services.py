@@ -58,15 +58,16 @@ def published_service(
         spec["type"] = "NodePort"
         if publishing.port:
             port["nodePort"] = publishing.port
-    else:
+    if spec["type"] == "ClusterIP" or p.has_six:
         spec["ipFamilyPolicy"] = "PreferDualStack"
     return obj(p, "v1", "Service", name, {"spec": spec}, labels={"app": name}, annotations=annotations)
 
 
 def routes(p: Params) -> list[Manifest]:
     """One Route per service published so; the host is ours, or left to the router where we know no domain."""
+    marks = {names.API_SERVICE: {names.MARK_SLEEPS_SINCE: p.sleeps_since}} if p.sleeps_since else {}
     return [
-        route(p, p.published(service), name, name, port)
+        route(p, p.published(service), name, name, port, marks.get(name, {}))
         for service, name, port in (
             ("APIServer", names.API_SERVICE, "client"),
             ("Konnectivity", names.KONNECTIVITY_SERVICE, "agent"),
@@ -75,7 +76,9 @@ def routes(p: Params) -> list[Manifest]:
     ]
 
 
-def route(p: Params, publishing: Publishing, name: str, service: str, port: str) -> Manifest:
+def route(
+    p: Params, publishing: Publishing, name: str, service: str, port: str, marks: Mapping[str, str] | None = None
+) -> Manifest:
     """To a port of a Service, which ends TLS itself."""
     spec: Manifest = {
         "to": {"kind": "Service", "name": service, "weight": 100},
@@ -85,14 +88,17 @@ def route(p: Params, publishing: Publishing, name: str, service: str, port: str)
     }
     if publishing.hostname:
         spec["host"] = publishing.hostname
-    annotations = {EXTERNAL_DNS: publishing.hostname} if publishing.hostname else {}
+    annotations = {**({EXTERNAL_DNS: publishing.hostname} if publishing.hostname else {}), **(marks or {})}
     return obj(p, "route.openshift.io/v1", "Route", name, {"spec": spec}, annotations=annotations)
 
 
 def endpoint(
-    publishing: Publishing, service: Mapping[str, Any] | None, route: Mapping[str, Any] | None
+    publishing: Publishing, service: Mapping[str, Any] | None, route: Mapping[str, Any] | None, *, six: bool = False
 ) -> Endpoint | None:
-    """The published address, from what is in the cluster; None while there is none."""
+    """The published address, from what is in the cluster; None while there is none.
+
+    Of a load balancer with addresses of both families it is the one of the hosted cluster's first, `six` or not.
+    """
     if publishing.type == "Route":
         host = publishing.hostname or at(route, "spec.host") or ""
         return Endpoint(host, names.ROUTE_PORT) if host else None
@@ -102,11 +108,20 @@ def endpoint(
     if publishing.type == "NodePort":
         allocated = port.get("nodePort")
         return Endpoint(publishing.address, int(allocated)) if allocated and publishing.address else None
-    ingress = at(service, "status.loadBalancer.ingress") or []
-    first = ingress[0] if ingress else {}
+    ingress = at(service, "status.loadBalancer.ingress") or [{}]
+    alike = (entry for entry in ingress if entry.get("hostname") or (":" in str(entry.get("ip") or "")) == six)
+    first = next(alike, ingress[0])
     host = publishing.hostname or first.get("hostname") or first.get("ip") or ""
     # A configured name is of no use before something answers behind it, but it is already what certificates must say.
     return Endpoint(host, int(port["port"])) if host else None
+
+
+def balancer_addresses(found: Endpoint | None, service: Mapping[str, Any] | None) -> tuple[str, ...]:
+    """All addresses of a load balancer that is called by an address and not by a name."""
+    if found is None or not found.is_ip:
+        return ()
+    ingress = at(service, "status.loadBalancer.ingress") or []
+    return tuple(str(entry["ip"]) for entry in ingress if entry.get("ip"))
 
 
 def waiting_for(publishing: Publishing) -> str:

@@ -15,6 +15,7 @@ from hcp.kube.resources import CSRS, VIRTUALMACHINES
 from hcp.kubevirt.session import Session
 from hcp.runtime import Informer, is_true
 from hcp.runtime.conditions import now
+from hcp.runtime.pools import pools_of
 
 Object = dict[str, Any]
 
@@ -62,7 +63,8 @@ async def answer(session: Session, machines: Informer, pools: Informer, name: st
     if request is None or not concerns_us(request):
         return None
     if session.unmanaged:
-        own = [pool for pool in pools.list() if _is_our_pool(session.cluster, pool)]
+        meta = session.cluster["metadata"]
+        own = pools_of(pools, meta["namespace"], meta["name"])
         verdict = judge_request(request, session.nodes.list(), own)
     else:
         facts = machine_facts(session, machines, pools, node_name(request))

@@ -56,7 +56,10 @@ def _service(g: GuestParams) -> Manifest:
         {"name": "dns-tcp", "port": 53, "protocol": "TCP", "targetPort": 53},
         {"name": "metrics", "port": 9153, "protocol": "TCP", "targetPort": 9153},
     ]
-    spec = {"selector": LABELS, "clusterIP": g.control_plane.dns_ip(), "ports": ports}
+    addresses = g.control_plane.dns_ips()
+    spec: Manifest = {"selector": LABELS, "clusterIP": addresses[0], "ports": ports}
+    if len(addresses) > 1:
+        spec |= {"clusterIPs": list(addresses), "ipFamilyPolicy": "RequireDualStack"}
     return obj("v1", "Service", "kube-dns", {"spec": spec}, SYSTEM, LABELS | {"kubernetes.io/name": "CoreDNS"})
 
 

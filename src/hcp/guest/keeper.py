@@ -117,6 +117,8 @@ class Keeper:
         self._views = views
         self._states: dict[str, State] = {}
         self._wanted: dict[str, Wanted] = {}
+        # Hosted namespace → cluster.
+        self._keys: dict[str, str] = {}
         # Told which HostedCluster to look at again, once somebody wants to know.
         self.on_change: Callable[[str], None] = lambda key: None
         # They mostly wait for guests; of a guest that hangs, nobody but its own namespace should notice anything.
@@ -132,11 +134,12 @@ class Keeper:
 
     def _shown(self, hosted: str, view: GuestView) -> None:
         """Nodes report every few seconds; a pass follows only if what the status says can be another."""
-        for key, wanted in self._wanted.items():
-            if wanted.hosted_ns == hosted and wanted.guest is not None:
-                seen = self.state(key).seen
-                if seen is not None and look.look(view, _objects(wanted.guest, self.state(key))) != seen:
-                    self.controller.enqueue(key)
+        key = self._keys.get(hosted, "")
+        wanted = self._wanted.get(key)
+        if wanted is not None and wanted.guest is not None:
+            seen = self.state(key).seen
+            if seen is not None and look.look(view, _objects(wanted.guest, self.state(key))) != seen:
+                self.controller.enqueue(key)
 
     def state(self, key: str) -> State:
         return self._states.setdefault(key, State())
@@ -146,12 +149,15 @@ class Keeper:
         self._states.pop(key, None)
         wanted = self._wanted.pop(key, None)
         if wanted is not None:
+            if self._keys.get(wanted.hosted_ns) == key:
+                del self._keys[wanted.hosted_ns]
             self._views.drop(wanted.hosted_ns)
 
     def update(self, key: str, wanted: Wanted) -> None:
         """Take over what a pass knows; work starts when that changed something for the guest."""
         if self._wanted.get(key) != wanted:
             self._wanted[key] = wanted
+            self._keys[wanted.hosted_ns] = key
             if not wanted.serving:
                 # Whatever was known is not true any more; this is known at once, without asking.
                 state = self.state(key)
@@ -234,6 +240,8 @@ class Keeper:
             await view.nodes.wait_synced()
             if view.nodes.list():
                 await view.follow_parts()
+                if params.ingress is not None:
+                    await view.follow_routers()
             await enforcement.follow(client, view, params, state.policies)
             await _measured(client, view, params, state)
             if params.login is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from hcp.api.addresses import in_url
 from hcp.controlplane.meta import digest
 from hcp.guest.objects import (
     GuestParams,
@@ -35,7 +36,7 @@ def objects(g: GuestParams) -> list[Manifest]:
 
 def _config(g: GuestParams) -> dict[str, str]:
     host, port = g.api_address
-    server = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    server = f"https://{in_url(host)}:{port}"
     kubeconfig = {
         "apiVersion": "v1",
         "kind": "Config",

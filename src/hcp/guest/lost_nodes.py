@@ -75,10 +75,9 @@ class LostNodes:
             if old is not None and new is not None and _phase(old) == _phase(new):
                 return
             item = new or old or {}
-            for session in self._sessions.all():
-                if session.infra.namespace == item["metadata"].get("namespace"):
-                    for name in names(item):
-                        self.controller.enqueue(f"{session.hosted_namespace}/{name}")
+            for session in self._sessions.with_machines_in(item["metadata"].get("namespace", "")):
+                for name in names(item):
+                    self.controller.enqueue(f"{session.hosted_namespace}/{name}")
 
         informer.add_listener(listener)
 

@@ -18,9 +18,11 @@ from hcp.kubevirt.session import Session
 from hcp.kubevirt.sessions import Sessions
 from hcp.runtime import Controller, Informer, Result
 from hcp.runtime.context import OperatorContext
+from hcp.runtime.pools import pools_of
 
 Object = dict[str, Any]
 _UNREACHABLE_RETRY = 5.0
+_BY_POOL = "pool of nodes"
 
 
 class NodeLabels:
@@ -30,6 +32,7 @@ class NodeLabels:
         self._sessions = sessions
         self._views = views
         self._machines: Informer = ctx.informers.get(MACHINES)
+        self._machines.add_index(_BY_POOL, _pool_of_machine)
         self._pools: Informer = ctx.informers.get(NODEPOOLS)
         self.controller = sessions.controller("nodes", self._reconcile)
 
@@ -61,16 +64,14 @@ class NodeLabels:
             if session is not None and session.unmanaged:
                 yield from (f"{hosted}/{node['metadata']['name']}" for node in session.nodes.list())
             return
-        for machine in self._machines.list():
-            if annotations_of(machine).get(ANNOTATION_NODEPOOL) == key:
-                yield f"{machine['metadata']['namespace']}/{machine['metadata']['name']}"
+        for machine in self._machines.by_index(_BY_POOL, key):
+            yield f"{machine['metadata']['namespace']}/{machine['metadata']['name']}"
 
     def _pool_of(self, session: Session, node: Object) -> Mapping[str, Any] | None:
         """The pool that made the node's machine; where nobody here made it, the one it says it is of."""
         name, meta = node["metadata"]["name"], session.cluster["metadata"]
         if session.unmanaged:
-            pools = self._pools.list(meta["namespace"])
-            return pool_of(node, [pool for pool in pools if at(pool, "spec.clusterName") == meta["name"]])
+            return pool_of(node, pools_of(self._pools, meta["namespace"], meta["name"]))
         key = annotations_of(self._machines.get(name, session.hosted_namespace)).get(ANNOTATION_NODEPOOL, "")
         return self._pools.get_key(key) if key else None
 
@@ -97,3 +98,8 @@ class NodeLabels:
             except Unreachable:
                 return Result(_UNREACHABLE_RETRY)
         return None
+
+
+def _pool_of_machine(machine: Object) -> Iterable[str]:
+    key = annotations_of(machine).get(ANNOTATION_NODEPOOL)
+    return (key,) if key else ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 from hcp.api import conditions as c
@@ -19,6 +19,7 @@ from hcp.runtime.conditions import condition_of
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.controller import namespace_of
 from hcp.runtime.ownership import belongs, cluster_of, mark
+from hcp.runtime.pools import cluster_of_pool, pools_of
 from hcp.runtime.store import key_of
 
 Object = dict[str, Any]
@@ -44,7 +45,7 @@ class GuestSessions:
 
     def wire(self) -> Controller:
         self.controller.watch(self._clusters)
-        self.controller.watch(self._pools, _cluster_of_pool)
+        self.controller.watch(self._pools, cluster_of_pool)
         self.controller.watch(self._namespaces, cluster_of)
         self._views.on_new(self._follow)
         self._ctx.closers.append(self.close)
@@ -114,7 +115,7 @@ class GuestSessions:
         return None
 
     def _has_pools(self, namespace: str, name: str) -> bool:
-        return any(at(pool, "spec.clusterName") == name for pool in self._pools.list(namespace))
+        return bool(pools_of(self._pools, namespace, name))
 
     async def _drop(self, hosted: str, key: str) -> None:
         """End the session of cluster `key`; another cluster may have the namespace whose name this one would get."""
@@ -122,11 +123,6 @@ class GuestSessions:
         if session is not None and key_of(dict(session.cluster)) == key:
             self._sessions.end(hosted)
             await session.stop()
-
-
-def _cluster_of_pool(pool: Object) -> Iterable[str]:
-    name = at(pool, "spec.clusterName")
-    return (f"{pool['metadata']['namespace']}/{name}",) if name else ()
 
 
 def _told_of(node: Object) -> Any:

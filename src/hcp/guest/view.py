@@ -60,8 +60,10 @@ class GuestView:
         # What we keep there, followed once there are nodes to run it.
         self.daemons = Informer(client, DAEMONSETS, SYSTEM, _OURS, most=_MOST_PARTS)
         self.deployments = Informer(client, DEPLOYMENTS, SYSTEM, _OURS, most=_MOST_PARTS)
-        self.routers = Informer(client, DEPLOYMENTS, ROUTER_NAMESPACE, _OURS, most=_MOST_PARTS)
         self.agents = Informer(client, PODS, SYSTEM, _AGENTS, transform=_phase_only, most=slim.MOST_NODES)
+
+        # Followed once there are nodes, where the release has an ingress.
+        self.routers = Informer(client, DEPLOYMENTS, ROUTER_NAMESPACE, _OURS, most=_MOST_PARTS)
 
         # Followed where the release can read them: the first one starts those who do.
         self.catalogs = Informer(client, CATALOGSOURCES, transform=slim.head, most=slim.MOST_CATALOGS)
@@ -94,7 +96,7 @@ class GuestView:
 
     @property
     def _parts(self) -> tuple[Informer, ...]:
-        return (self.daemons, self.deployments, self.routers, self.agents)
+        return (self.daemons, self.deployments, self.agents)
 
     def of(self, obj: Mapping[str, Any]) -> Informer | None:
         """The cache that holds this object, if one does."""
@@ -110,7 +112,7 @@ class GuestView:
     def on_change(self, tell: Callable[[], None]) -> None:
         """Call `tell` whenever anything in it changed."""
         parts = (*self._login, *self._monitoring, *self._parts)
-        for informer in (self.nodes, self.catalogs, self.policies, self.readers, *parts):
+        for informer in (self.nodes, self.catalogs, self.policies, self.readers, self.routers, *parts):
             informer.add_listener(lambda _old, _new: tell())
 
     async def start(self) -> None:
@@ -125,6 +127,11 @@ class GuestView:
         """The parts that run on nodes, from now on. Safe to call again."""
         await asyncio.gather(*(informer.start() for informer in self._parts))
         await asyncio.gather(*(informer.wait_synced() for informer in self._parts))
+
+    async def follow_routers(self) -> None:
+        """The default ingress, from now on. Safe to call again."""
+        await self.routers.start()
+        await self.routers.wait_synced()
 
     async def follow_catalogs(self) -> None:
         """Catalogs of operators, from now on; their kind must be there. Safe to call again."""
@@ -153,5 +160,5 @@ class GuestView:
 
     async def stop(self) -> None:
         more = (*self._login, *self._monitoring, *self._parts)
-        followed = (self.nodes, self.requests, self.catalogs, self.policies, self.readers, *more)
+        followed = (self.nodes, self.requests, self.catalogs, self.policies, self.readers, self.routers, *more)
         await asyncio.gather(*(informer.stop() for informer in followed))

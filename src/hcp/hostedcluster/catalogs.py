@@ -12,7 +12,7 @@ from hcp.controlplane.catalogs import PORT
 from hcp.controlplane.params import Params
 from hcp.guest.catalogs import NEEDED, OLM_IMAGE, OPM_IMAGE, Catalog, GuestCatalogs, catalogs
 from hcp.hostedcluster.scope import Scope
-from hcp.kube.resources import NODEPOOLS, SERVICES
+from hcp.kube.resources import SERVICES
 
 _HUB = "configuration.operatorhub"
 
@@ -27,7 +27,7 @@ def inside(scope: Scope) -> GuestCatalogs | None:
 
 def outside(scope: Scope) -> tuple[Catalog, ...]:
     """Those that run beside the control plane."""
-    if not _readable(scope) or not _asked_outside(scope.spec) or obstacle(scope.params, _pools(scope)):
+    if not _readable(scope) or not _asked_outside(scope.spec) or obstacle(scope.params, scope.pools):
         return ()
     return _named(scope)
 
@@ -36,7 +36,7 @@ def acted_on_in_part(scope: Scope) -> list[str]:
     """Only to who has catalogs: everybody has the field, by its default."""
     if not _asked_outside(scope.spec) or not _named(scope):
         return []
-    why = obstacle(scope.params, _pools(scope))
+    why = obstacle(scope.params, scope.pools)
     return [f"olmCatalogPlacement management: catalogs run inside the cluster, as with guest: {why}"] if why else []
 
 
@@ -82,8 +82,3 @@ def _named(scope: Scope) -> tuple[Catalog, ...]:
 
 def _asked_outside(spec: Mapping[str, Any]) -> bool:
     return bool(spec.get("olmCatalogPlacement") != "guest")
-
-
-def _pools(scope: Scope) -> list[dict[str, Any]]:
-    pools = scope.cache.list(NODEPOOLS, scope.params.cluster_namespace)
-    return [pool for pool in pools if at(pool, "spec.clusterName") == scope.params.name]

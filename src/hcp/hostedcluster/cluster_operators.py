@@ -118,7 +118,7 @@ def _from_outside(operator: Operator, seen: Observed) -> Operator:
     if not seen.ingress.problem or operator.degraded[0] is True:
         return operator
     text = f"{seen.ingress.problem}: {seen.ingress.todo}"
-    return replace(operator, degraded=(True, c.CANARY_FAILS, text))
+    return replace(operator, degraded=(True, seen.ingress.reason, text))
 
 
 def _of_parts(name: str, parts: list[Part], guest: GuestState, version: str, reached: str) -> Operator:

@@ -15,6 +15,7 @@ from hcp.hostedcluster.catalog_digests import CatalogDigests
 from hcp.hostedcluster.etcd_maintenance import EtcdMaintenance
 from hcp.hostedcluster.external_names import ExternalNames
 from hcp.hostedcluster.foreign_namespaces import ForeignNamespaces
+from hcp.hostedcluster.infra_ingress import InfraIngress
 from hcp.hostedcluster.reconcile import HostedClusterKind
 from hcp.hostedcluster.registries import Registries
 from hcp.hostedcluster.releases import Releases
@@ -22,6 +23,7 @@ from hcp.hostedcluster.scope import Tools
 from hcp.hostedcluster.start_queue import StartQueue
 from hcp.hostedcluster.updates import UpdateReader
 from hcp.kube import resources as k
+from hcp.kubevirt.infra import InfraClients
 from hcp.kubevirt.machine_sleep import MachineSleep
 from hcp.kubevirt.networks import ManagementNetworks
 from hcp.oci.address_policy import AddressPolicy
@@ -29,6 +31,7 @@ from hcp.release import Release
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.controller import Controller, namespace_of
 from hcp.runtime.informer import Informer
+from hcp.runtime.pools import cluster_of_pool
 from hcp.runtime.reconcile import Reconciler
 from hcp.runtime.store import key_of
 
@@ -58,8 +61,10 @@ class HostedClusters:
         outside = AddressPolicy(guarded=True, inside=lambda: networks.now().hidden)
         self._canary = Canary(outside, self._changed)
         self._names = ExternalNames(self._changed)
+        self._infra_ingress = InfraIngress(InfraClients(ctx.client, ctx.guests.pool), self._changed)
         shared = (self.cache, self._releases, guests, care, start_queue, self._foreign_namespaces)
-        tools = Tools(ctx, *shared, self._updates, self._catalogs, platform, self._canary, self._names, machines)
+        asked = (self._updates, self._catalogs, platform, self._canary, self._names, self._infra_ingress)
+        tools = Tools(ctx, *shared, *asked, machines)
         self._controller = Controller(
             "hostedcluster",
             Reconciler(HostedClusterKind(tools)),
@@ -74,19 +79,20 @@ class HostedClusters:
         """Connect watches; the caller starts the informers, then runs the controller."""
         clusters = self.cache.informer(k.HOSTEDCLUSTERS)
         clusters.add_index("hosted", lambda hc: [_hosted(hc)])
+        clusters.add_index("refers", _refers)
         clusters.add_listener(self._seen)
         self._controller.watch(clusters)
         for resource in LABELLED:
             self._controller.watch(self.cache.informer(resource), self._of_hosted_object)
-        self._controller.watch(self.cache.informer(k.NODEPOOLS), _of_node_pool)
+        self._controller.watch(self.cache.informer(k.NODEPOOLS), cluster_of_pool)
         for resource in SHARED:
             self._follow_all(self.cache.informer(resource))
         ManagementNetworks(self.ctx.informers).on_change(self._everything)
         for resource in (k.ROUTES, k.SERVICES, k.DEPLOYMENTS):
             informer = self.ctx.informers.get(resource, ns=self.ctx.namespace)
             informer.add_listener(self._ignition_changed)
-        asking = [self._updates.close, self._catalogs.close, self._canary.close, self._names.close]
-        self.ctx.closers += [self._releases.close, self._foreign_namespaces.close, *asking]
+        asking = (self._updates, self._catalogs, self._canary, self._names, self._infra_ingress)
+        self.ctx.closers += [self._releases.close, self._foreign_namespaces.close, *(one.close for one in asking)]
         return self._controller
 
     async def release(self, cluster: Mapping[str, Any], image: str) -> Release:
@@ -130,9 +136,8 @@ class HostedClusters:
             name = (new or old or {}).get("metadata", {}).get("name", "")
             if informer.replaying:
                 return
-            for cluster in self.cache.list(k.HOSTEDCLUSTERS, ns):
-                if name in _referenced(cluster["spec"]):
-                    self._controller.enqueue(f"{ns}/{cluster['metadata']['name']}")
+            for cluster in self.cache.informer(k.HOSTEDCLUSTERS).by_index("refers", f"{ns}/{name}"):
+                self._controller.enqueue(key_of(cluster))
 
         return listener
 
@@ -153,13 +158,12 @@ def _hosted(cluster: Object) -> str:
     return names.control_plane_namespace(meta["namespace"], meta["name"])
 
 
-def _of_node_pool(pool: Object) -> Iterable[str]:
-    if name := pool["spec"].get("clusterName"):
-        yield f"{pool['metadata']['namespace']}/{name}"
+def _refers(cluster: Object) -> Iterable[str]:
+    """Keys of Secrets and ConfigMaps the spec points to."""
+    return (f"{cluster['metadata']['namespace']}/{name}" for name in _referenced(cluster["spec"]))
 
 
 def _referenced(spec: Mapping[str, Any]) -> set[str]:
-    """Names of Secrets and ConfigMaps the spec points to."""
     found: set[str] = set()
 
     def walk(value: Any) -> None:

@@ -15,7 +15,7 @@ def encryption_key_name(cluster: str) -> str:
 
 
 def missing(cluster: Mapping[str, Any], apps_domain: str = "") -> dict[str, Any]:
-    """The spec fields to fill in; empty when nothing is missing."""
+    """The spec fields to fill in; empty when nothing is missing. `apps_domain`: of where the machines run, if known."""
     spec, name = cluster["spec"], cluster["metadata"]["name"]
     patch: dict[str, Any] = {}
     if not spec.get("clusterID"):
@@ -25,8 +25,7 @@ def missing(cluster: Mapping[str, Any], apps_domain: str = "") -> dict[str, Any]
     platform = spec.get("platform") or {}
     if platform.get("type") == "KubeVirt" and not at(platform, "kubevirt.generateID"):
         patch["platform"] = {"kubevirt": {"generateID": names.random_suffix(10)}}
-    kubevirt = platform.get("kubevirt") or {}
-    passed_through = kubevirt.get("baseDomainPassthrough") and not kubevirt.get("credentials")
+    passed_through = at(platform, "kubevirt.baseDomainPassthrough")
     if passed_through and apps_domain and not at(spec, "dns.baseDomain"):
         # Guest routes live below the apps domain of the cluster the machines run on.
         patch["dns"] = {"baseDomain": apps_domain}

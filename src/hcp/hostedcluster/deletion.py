@@ -30,6 +30,7 @@ from hcp.kubevirt import leftovers, orphans
 from hcp.runtime import durations, ownership
 from hcp.runtime.conditions import get_condition, set_condition
 from hcp.runtime.controller import Result
+from hcp.runtime.pools import pools_of
 from hcp.runtime.reconcile import write_status
 
 log = logging.getLogger(__name__)
@@ -102,7 +103,7 @@ async def _elsewhere(client: Client, cache: Cache, cluster: Object, hosted: str,
 
 
 async def _node_pools(client: Client, cache: Cache, ns: str, name: str) -> str:
-    pools = [p for p in cache.list(NODEPOOLS, ns) if p["spec"].get("clusterName") == name]
+    pools = pools_of(cache.informer(NODEPOOLS), ns, name)
     for pool in pools:
         if not pool["metadata"].get("deletionTimestamp"):
             await client.delete(NODEPOOLS, pool["metadata"]["name"], ns, missing_ok=True)

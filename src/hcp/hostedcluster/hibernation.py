@@ -53,6 +53,9 @@ class Sleep:
     left: tuple[str, ...] = ()
     # How its owner wakes it.
     command: str = ""
+    # Whether a request to its API wakes it, and whether one did.
+    on_request: bool = False
+    requested: bool = False
 
     @property
     def quiet(self) -> bool:
@@ -107,9 +110,12 @@ def _details(sleep: Sleep, stage: str) -> str:
     waiting = sleep.machines.waiting if sleep.machines is not None else ""
     if stage == c.FALLING_ASLEEP and sleep.quiet:
         return f": {waiting or 'pods end: ' + ', '.join(sleep.left)}" if waiting or sleep.left else ""
-    if stage == c.WAKING_UP and sleep.stage == c.WAKING_UP and waiting:
-        return f": {waiting}"
+    if stage == c.WAKING_UP:
+        why = " after a request to its API" if sleep.requested else ""
+        return f"{why}: {waiting}" if sleep.stage == c.WAKING_UP and waiting else why
     date = f" at {sleep.wish.until:%Y-%m-%dT%H:%M:%SZ}" if sleep.wish.until is not None else ""
     if stage == c.ASLEEP:
-        return f". It wakes by itself{date}, or with: {sleep.command}" if date else f". Wake it with: {sleep.command}"
+        ways = [f"by itself{date}"] if date else []
+        ways += ["with the first request to its API"] if sleep.on_request else []
+        return f". It wakes {', '.join(ways)}, or with: {sleep.command}" if ways else f". Wake it with: {sleep.command}"
     return f". It falls asleep{date}" if stage == c.AWAKE and date else ""

@@ -131,12 +131,7 @@ def capabilities_not_in_release(spec: Mapping[str, Any], images: Iterable[str]) 
 
 def acted_on_in_part(spec: Mapping[str, Any]) -> list[str]:
     """Fields the user or the command line set that do less than their name says, each with what they do."""
-    found = [f"{path} {what}" for path, what in PARTLY if at(spec, path)]
-    if at(spec, _PASSTHROUGH) and at(spec, "platform.kubevirt.credentials"):
-        found.append(
-            f"{_PASSTHROUGH} has no effect on an external infra cluster: publish the ingress by a Service there"
-        )
-    return found
+    return [f"{path} {what}" for path, what in PARTLY if at(spec, path)]
 
 
 # Annotations of the established API that do nothing here.

@@ -54,9 +54,14 @@ def passed_through(spec: Mapping[str, Any], management: str) -> bool:
 
     Only names below its own domain: who writes a HostedCluster may not take any other, nor all of that one.
     """
-    kubevirt, dns = at(spec, "platform.kubevirt") or {}, spec.get("dns") or {}
+    kubevirt = at(spec, "platform.kubevirt") or {}
     asked = bool(kubevirt.get("baseDomainPassthrough")) and not kubevirt.get("credentials")
-    return asked and bool(management) and dns.get("baseDomain") == management and dns.get("baseDomainPrefix") != ""
+    return asked and bool(management) and at(spec, "dns.baseDomain") == management and below(spec)
+
+
+def below(spec: Mapping[str, Any]) -> bool:
+    """Whether the cluster's names have a label of their own below the base domain."""
+    return (spec.get("dns") or {}).get("baseDomainPrefix") != ""
 
 
 def own_domain(spec: Mapping[str, Any], management: str) -> bool:
@@ -70,13 +75,13 @@ def balancer(p: Params) -> str:
     return f"{p.name}-apps"
 
 
-def todo(p: Params, domain: str, port: int, service: Mapping[str, Any] | None) -> str:
-    """What the owner of the domain has to do, to the letter."""
+def todo(p: Params, domain: str, port: int, service: Mapping[str, Any] | None, where: str = "") -> str:
+    """What the owner of the domain has to do, to the letter; `where`: in which namespace, if not the hosted one."""
     name = balancer(p)
     if service is None or at(service, "spec.type") != "LoadBalancer":
         return (
-            f"make a Service {name} of type LoadBalancer in namespace {p.namespace}, from port 443 to port {port} of "
-            f"the machines, and then the DNS record *.{domain} for its address"
+            f"make a Service {name} of type LoadBalancer in namespace {where or p.namespace}, from port 443 to port "
+            f"{port} of the machines, and then the DNS record *.{domain} for its address"
         )
     first = (at(service, "status.loadBalancer.ingress") or [{}])[0]
     if address := first.get("ip"):
@@ -86,9 +91,9 @@ def todo(p: Params, domain: str, port: int, service: Mapping[str, Any] | None) -
     return f"Service {name} has no address yet: the load balancer of the infra cluster has to give it one"
 
 
-def named(p: Params, domain: str) -> Manifest:
+def named(p: Params, domain: str, where: str = "") -> Manifest:
     """Of the owner's Service: the name that external-dns makes a record for. Nothing else of it is ours."""
-    metadata = {"name": balancer(p), "namespace": p.namespace, "annotations": {EXTERNAL_DNS: f"*.{domain}"}}
+    metadata = {"name": balancer(p), "namespace": where or p.namespace, "annotations": {EXTERNAL_DNS: f"*.{domain}"}}
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata}
 
 

@@ -8,7 +8,6 @@ from hcp.api.paths import at
 from hcp.guest.platform.keeper import Wanted, fingerprint
 from hcp.hostedcluster import cluster_operators
 from hcp.hostedcluster.scope import Object, Scope
-from hcp.kube.resources import NODEPOOLS
 
 # Of the status: what is told inside.
 TOLD = ("version", "controlPlaneEndpoint")
@@ -45,9 +44,7 @@ def tell(scope: Scope, after: Object) -> None:
 def _wants_nodes(scope: Scope) -> bool:
     if scope.seen.guest is not None and scope.seen.guest.nodes:
         return True
-    pools = scope.cache.list(NODEPOOLS, scope.params.cluster_namespace)
-    mine = [pool for pool in pools if at(pool, "spec.clusterName") == scope.params.name]
-    return any(_asks(pool) for pool in mine)
+    return any(_asks(pool) for pool in scope.pools)
 
 
 def _asks(pool: dict[str, Any]) -> bool:

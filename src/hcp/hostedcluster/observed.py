@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hcp.api import conditions as c
 from hcp.api.pause import Pause
 from hcp.controlplane.params import Endpoint
 from hcp.controlplane.storage_plan import Plan
@@ -48,12 +49,13 @@ class StorageState:
 
 @dataclass(frozen=True)
 class IngressState:
-    """What is known of a base domain of the owner's; nothing where the cluster has none."""
+    """What is known of a base domain that somebody else has to lead here; nothing where the cluster has none."""
 
     # None: nobody has looked yet; "": names below it lead to the router; else why not.
     problem: str | None = ""
-    # What the owner of the domain has to do.
+    # What the owner of the domain, or of an external infra cluster, has to do.
     todo: str = ""
+    reason: str = c.CANARY_FAILS
 
 
 @dataclass(frozen=True)

@@ -25,13 +25,15 @@ from hcp.hostedcluster import (
     status,
     translate,
     validation,
+    wake_requests,
 )
 from hcp.hostedcluster.hibernation import Sleep
 from hcp.hostedcluster.observed import Observed
 from hcp.hostedcluster.phases import PHASES, RESTING, SLEEPING, rotation
 from hcp.hostedcluster.scope import Learned, Object, Scope, Tools
-from hcp.kube.resources import DEPLOYMENTS, HOSTEDCLUSTERS, INGRESS_CONFIGS, STATEFULSETS
+from hcp.kube.resources import DEPLOYMENTS, HOSTEDCLUSTERS, INGRESS_CONFIGS, ROUTES, STATEFULSETS
 from hcp.kubevirt import owner_annotations
+from hcp.kubevirt.infra import credentials
 from hcp.kubevirt.networks import ManagementNetworks
 from hcp.runtime import ownership
 from hcp.runtime.conditions import is_true
@@ -82,14 +84,22 @@ class HostedClusterKind(Kind[Scope, Learned]):
         return result
 
     async def adopt(self, obj: Object) -> Object:
-        """Finalizer and defaults in one write, before anything is made."""
-        body = defaults.patch_for(obj, self._apps_domain())
+        """Finalizer and defaults in one write, before anything is made; later, that a request wakes it."""
+        elsewhere = credentials(at(obj, "spec.platform") or {})
+        domain = self._tools.infra_ingress.domain(key_of(obj)) if elsewhere else self._apps_domain()
+        body = defaults.patch_for(obj, domain)
+        body = body or wake_requests.patch_for(obj, self._api_route(obj), dt.datetime.now(dt.UTC))
         if body is None:
             return obj
         meta = obj["metadata"]
         made = await self._ctx.client.patch(HOSTEDCLUSTERS, meta["name"], meta["namespace"], body)
         self.informer.observe(made)
         return made
+
+    def _api_route(self, obj: Object) -> Object | None:
+        meta = obj["metadata"]
+        hosted = names.control_plane_namespace(meta["namespace"], meta["name"])
+        return self._tools.cache.get(ROUTES, names.API_SERVICE, hosted)
 
     async def scope(self, obj: Object, rest: Pause, now: dt.datetime) -> Scope:
         params, unreadable = self._params(obj)
@@ -101,6 +111,7 @@ class HostedClusterKind(Kind[Scope, Learned]):
             audit.problem(asked),
             *tuning.problems(asked),
             wish(asked, now).problem,
+            wake_requests.problem(asked, params.published("APIServer").type),
             owner_annotations.problem(asked, unmanaged=is_unmanaged(obj)),
         ]
         seen = Observed(
@@ -118,13 +129,17 @@ class HostedClusterKind(Kind[Scope, Learned]):
             rewritten=self._tools.guests.state(params.key).rewritten,
             sleep=(sleep := self._sleep(obj, params, now)),
         )
-        params = replace(params, asleep=sleep.empty(self._workloads(params)))
+        since = wake_requests.mark(obj, self._api_route(obj))
+        params = replace(params, asleep=sleep.empty(self._workloads(params)), sleeps_since=since)
         return Scope(self._tools, obj, params, now, seen, await ownership.look(self._ctx.client, obj))
 
     def _sleep(self, obj: Object, params: Params, now: dt.datetime) -> Sleep:
         meta, machines = obj["metadata"], self._tools.machines.state(params.key)
         command = f"hcp wake {meta['name']} -n {meta['namespace']}"
-        return Sleep(wish(params.annotations, now), stage(obj), machines, command=command)
+        asked = wish(params.annotations, now)
+        on_request = wake_requests.possible(params.annotations, params.published("APIServer").type)
+        requested = not asked.asleep and names.ANNOTATION_WOKEN in params.annotations
+        return Sleep(asked, stage(obj), machines, command=command, on_request=on_request, requested=requested)
 
     def _workloads(self, params: Params) -> list[Object]:
         found = (STATEFULSETS, "etcd"), (DEPLOYMENTS, "kube-apiserver")
@@ -170,6 +185,7 @@ class HostedClusterKind(Kind[Scope, Learned]):
             operator_namespace=self._ctx.namespace,
             hidden_networks=tuple(networks.hidden),
             management_api=networks.api,
+            management_networks=networks.inside,
         )
         return known, problems
 

@@ -17,15 +17,18 @@ from hcp.hostedcluster.catalog_digests import CatalogDigests
 from hcp.hostedcluster.etcd_maintenance import EtcdMaintenance
 from hcp.hostedcluster.external_names import ExternalNames
 from hcp.hostedcluster.foreign_namespaces import ForeignNamespaces
+from hcp.hostedcluster.infra_ingress import InfraIngress
 from hcp.hostedcluster.observed import Observed
 from hcp.hostedcluster.releases import Releases
 from hcp.hostedcluster.start_queue import StartQueue
 from hcp.hostedcluster.updates import UpdateReader
+from hcp.kube.resources import NODEPOOLS
 from hcp.kubevirt.machine_sleep import MachineSleep
 from hcp.release import Release
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.ownership import Claim
 from hcp.runtime.phases import Facts
+from hcp.runtime.pools import pools_of
 
 Object = dict[str, Any]
 # A cause outside our watches (a registry, a neighbour with the same infraID, a kind not served yet) is looked at again
@@ -49,6 +52,7 @@ class Tools:
     platform: Platform
     canary: Canary
     names: ExternalNames
+    infra_ingress: InfraIngress
     machines: MachineSleep
 
     def forget(self, key: str) -> None:
@@ -65,6 +69,7 @@ class Tools:
         self.platform.forget(key)
         self.canary.forget(key)
         self.names.forget(key)
+        self.infra_ingress.forget(key)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,6 +118,11 @@ class Scope:
     @property
     def namespace(self) -> str:
         return self.params.namespace
+
+    @property
+    def pools(self) -> list[Object]:
+        """The node pools of this cluster."""
+        return pools_of(self.cache.informer(NODEPOOLS), self.params.cluster_namespace, self.params.name)
 
     @property
     def startable(self) -> bool:

@@ -28,10 +28,11 @@ class StartQueue:
         self._clock = clock
         self._starting: dict[str, float] = {}
         self._waiting: dict[str, None] = {}
+        self._limit = 1
 
     def ahead(self, key: str, limit: int) -> int:
         """How many are starting before this one may; 0 means that it is its turn."""
-        now = self._clock()
+        now, self._limit = self._clock(), limit
         self._starting = {k: since for k, since in self._starting.items() if now - since < PATIENCE}
         if key in self._starting:
             return 0
@@ -56,10 +57,10 @@ class StartQueue:
         return [key for _, _, key in sorted(places)]
 
     def done(self, key: str) -> None:
-        """It is available, gone, or cannot start: whoever waits is woken."""
+        """It is available, gone, or cannot start: those whose turn it is are woken, not all who wait."""
         self._waiting.pop(key, None)
         if self._starting.pop(key, None) is not None:
-            for other in list(self._waiting):
+            for other in self._fair()[: max(self._limit - len(self._starting), 1)]:
                 self._wake(other)
 
 

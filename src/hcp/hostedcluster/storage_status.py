@@ -5,6 +5,7 @@ from __future__ import annotations
 from hcp.api import conditions as c
 from hcp.guest.state import NOT_LOOKED_AT
 from hcp.hostedcluster.observed import StorageState
+from hcp.kubevirt.granted import short
 from hcp.runtime.workloads import serving
 
 Verdict = tuple[bool | str, str, str]
@@ -30,7 +31,7 @@ def verdict(seen: StorageState | None, before: Verdict = NOT_LOOKED_AT) -> Verdi
             False,
             c.INFRA_RIGHTS_MISSING,
             f"The owner of the infra cluster has to grant in namespace {seen.plan.settings.namespace}: "
-            f"{_short(seen.lacking)} (hcp rbac external-infra prints the role). The rest of the cluster works",
+            f"{short(seen.lacking)} (hcp rbac external-infra prints the role). The rest of the cluster works",
         )
     if seen.plan.problems:
         return False, c.NO_STORAGE_CLASS, "; ".join([*seen.plan.problems, classes(seen)])
@@ -53,8 +54,3 @@ def classes(seen: StorageState) -> str:
     text = ", ".join(f"{one.name} (default)" if one.default else one.name for one in found)
     snapshots = ", ".join(one.name for one in seen.plan.snapshot_classes) or "none"
     return f"StorageClasses: {text}; VolumeSnapshotClasses: {snapshots}"
-
-
-def _short(words: tuple[str, ...], most: int = 8) -> str:
-    shown = ", ".join(words[:most])
-    return shown if len(words) <= most else f"{shown} and {len(words) - most} more"

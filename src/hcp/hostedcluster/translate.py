@@ -35,15 +35,23 @@ def publishing(spec: Mapping[str, Any], namespace: str, apps_domain: str) -> dic
     return result
 
 
-def host_prefix(spec: Mapping[str, Any]) -> int:
-    """How much of the pod network a node gets; kept valid for small networks."""
-    networks = at(spec, "networking.clusterNetwork", [{}])
-    first = ipaddress.ip_network(networks[0].get("cidr") or defaults.CLUSTER_CIDR, strict=False)
-    if prefix := networks[0].get("hostPrefix"):
-        return int(prefix)
-    if first.version == 6:
-        return max(64, first.prefixlen)
-    return max(23, min(first.prefixlen + 2, 28)) if first.prefixlen < 28 else first.prefixlen
+# Kubernetes cuts an IPv6 network into at most 2 to this power parts.
+_SIX_PARTS = 16
+
+
+def host_prefixes(spec: Mapping[str, Any]) -> tuple[int, ...]:
+    """How much of each pod network a node gets."""
+    asked = {entry.get("cidr"): entry.get("hostPrefix") for entry in at(spec, "networking.clusterNetwork", [])}
+    return tuple(int(asked.get(cidr) or _usual_prefix(cidr)) for cidr in hosted.cluster_networks(spec))
+
+
+def _usual_prefix(cidr: str) -> int:
+    """Valid for small networks and for very large ones too."""
+    network = ipaddress.ip_network(cidr, strict=False)
+    if network.version == 6:
+        usual = 64 if network.prefixlen < 64 else network.prefixlen + 8
+        return min(usual, network.prefixlen + _SIX_PARTS, 128)
+    return max(23, min(network.prefixlen + 2, 28)) if network.prefixlen < 28 else network.prefixlen
 
 
 def params(
@@ -67,7 +75,7 @@ def params(
         highly_available=spec.get("controllerAvailabilityPolicy") == "HighlyAvailable",
         release_image=(spec.get("controlPlaneRelease") or spec["release"])["image"],
         cluster_networks=tuple(hosted.cluster_networks(spec)),
-        host_prefix=host_prefix(spec),
+        host_prefixes=host_prefixes(spec),
         service_networks=tuple(hosted.service_networks(spec)),
         advertise_address=hosted.advertise_address(spec),
         api_port=hosted.api_port(spec),

@@ -108,6 +108,7 @@ def _networks(spec: Mapping[str, Any]) -> list[str]:
     for (one, a), (two, b) in itertools.combinations(networks, 2):
         if a.version == b.version and a.overlaps(b):
             found.append(f"networking.{one} {a} overlaps networking.{two} {b}")
+    found += _families(networks)
     first = dict(reversed(networks))
     if len({n.version for f, n in first.items() if f != "machineNetwork"}) > 1:
         found.append("networking.clusterNetwork and networking.serviceNetwork begin with different IP families")
@@ -115,6 +116,11 @@ def _networks(spec: Mapping[str, Any]) -> list[str]:
     if advertise:
         try:
             address = ipaddress.ip_address(advertise)
+            if "serviceNetwork" in first and address.version != first["serviceNetwork"].version:
+                found.append(
+                    f"networking.apiServer.advertiseAddress {advertise} is not of the IP family that "
+                    "networking.serviceNetwork begins with"
+                )
             found += [
                 f"networking.apiServer.advertiseAddress {advertise} lies in networking.{field} {network}"
                 for field, network in networks
@@ -122,6 +128,23 @@ def _networks(spec: Mapping[str, Any]) -> list[str]:
             ]
         except ValueError:
             found.append(f"networking.apiServer.advertiseAddress {advertise} is not an IP address")
+    return found
+
+
+def _families(networks: list[tuple[str, Network]]) -> list[str]:
+    """Two ranges are one of each family, and Services have none that pods lack."""
+    families = {
+        field: [network.version for one, network in networks if one == field]
+        for field in ("clusterNetwork", "serviceNetwork")
+    }
+    found = [
+        f"networking.{field} has two ranges of IPv{versions[0]}: two are possible as one of each IP family"
+        for field, versions in families.items()
+        if len(versions) != len(set(versions))
+    ]
+    lacking = set(families["serviceNetwork"]) - set(families["clusterNetwork"])
+    if len(families["serviceNetwork"]) > 1 and lacking:
+        found.append(f"networking.serviceNetwork has IPv{lacking.pop()}, which networking.clusterNetwork lacks")
     return found
 
 
@@ -177,6 +200,14 @@ def _neighbours(cluster: Mapping[str, Any], others: Iterable[Mapping[str, Any]])
         if mine_etcd and _foreign_etcd(other["spec"]) == mine_etcd:
             found.append(f"etcd.unmanaged.endpoint {mine_etcd} holds the data of HostedCluster {key}: use another etcd")
     return found
+
+
+def claims(cluster: Mapping[str, Any]) -> list[str]:
+    """What no two clusters can have; see `_neighbours`."""
+    meta, spec = cluster["metadata"], cluster.get("spec") or {}
+    mine = [("namespace", names.control_plane_namespace(meta["namespace"], meta["name"]))]
+    mine += [("infraID", str(spec.get("infraID") or "")), ("etcd", _foreign_etcd(spec))]
+    return [f"{kind} {value}" for kind, value in mine if value]
 
 
 def _foreign_etcd(spec: Mapping[str, Any]) -> str:

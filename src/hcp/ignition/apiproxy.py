@@ -11,6 +11,7 @@ from typing import Any
 
 import yaml
 
+from hcp.api.addresses import in_url
 from hcp.api.names import LABEL_CONTROL_PLANE_COMPONENT
 from hcp.ignition.document import Document, document, file, unit
 
@@ -30,10 +31,6 @@ class ApiProxy:
     image: str
     # The host that a router is told in front of each connection, because the TLS of pods names `kubernetes.default`.
     named: str = ""
-
-
-def _server(host: str) -> str:
-    return f"[{host}]" if ":" in host else host
 
 
 def haproxy_config(proxy: ApiProxy) -> str:
@@ -56,7 +53,7 @@ resolvers node
   hold valid 10s
 
 frontend local_apiserver
-  bind {_server(proxy.advertise_address)}:{proxy.advertise_port}
+  bind {in_url(proxy.advertise_address)}:{proxy.advertise_port}
   log global
   option tcplog
 {_naming(proxy)}\
@@ -66,7 +63,7 @@ backend remote_apiserver
   mode tcp
   log global
   option tcp-check
-  server controlplane {_server(proxy.api_host)}:{proxy.api_port} check inter 10s fall 3 rise 3 \
+  server controlplane {in_url(proxy.api_host)}:{proxy.api_port} check inter 10s fall 3 rise 3 \
 resolvers node init-addr libc,none{" send-proxy-v2 proxy-v2-options unique-id" if proxy.named else ""}
 """
 

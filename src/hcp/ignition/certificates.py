@@ -47,7 +47,8 @@ class EndpointCertificates:
     def wire(self) -> Controller:
         """Look again when a Route or a published endpoint changes."""
         self.controller.watch(self._routes, lambda route: (IGNITION_SERVER,))
-        self.controller.watch(self._clusters, lambda cluster: (IGNITION_SERVER,))
+        # Of a whole fleet's changes few are about this, and a pass goes through all clusters.
+        self.controller.watch(self._clusters, lambda cluster: (IGNITION_SERVER,), reads=_asks)
         self.controller.watch(
             self._services, lambda one: [IGNITION_SERVER] if one["metadata"]["name"] == IGNITION_NODE_PORT else []
         )
@@ -106,6 +107,11 @@ def node_port_service(namespace: str) -> Object:
     """The bootstrap server on a port of every node of the management cluster, which chooses the number."""
     app = {"app": IGNITION_SERVER}
     return service(IGNITION_NODE_PORT, namespace, {"https": 443}, labels=app, selector=app, kind="NodePort")
+
+
+def _asks(cluster: Object) -> Any:
+    """What a pass reads of a cluster."""
+    return sorted(_hosts_of(cluster)), _by_node_port(cluster)
 
 
 def _by_node_port(cluster: Object) -> bool:

@@ -24,13 +24,13 @@ After=network-online.target containerd.service
 Wants=network-online.target containerd.service
 
 [Service]
-ExecStart=kubelet \\
+@ENVIRONMENT@ExecStart=kubelet \\
   --config={CONFIG} \\
   --bootstrap-kubeconfig={BOOTSTRAP_KUBECONFIG} \\
   --kubeconfig=/var/lib/kubelet/kubeconfig \\
   --cert-dir=/var/lib/kubelet/pki \\
   --hostname-override=%H \\
-  --v=@VERBOSITY@@LABELS@
+  --v=@VERBOSITY@@ADDRESSES@@LABELS@
 Restart=always
 RestartSec=1
 OOMScoreAdjust=-999
@@ -75,11 +75,17 @@ def kubelet_document(
     client_ca: str,
     labels: Mapping[str, str],
     verbosity: int = 0,
+    addresses: str = "",
 ) -> Document:
-    """Everything that makes this machine a kubelet of one hosted cluster; `labels` its Node gets when it registers."""
+    """Everything that makes this machine a kubelet of one hosted cluster; `labels` its Node gets when it registers.
+
+    `addresses`: a file that says, in `NODE_ADDRESSES`, which the node has.
+    """
     told = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
     text = _KUBELET_UNIT.replace("@VERBOSITY@", str(verbosity or 2))
     text = text.replace("@LABELS@", f" \\\n  --node-labels={told}" if told else "")
+    text = text.replace("@ENVIRONMENT@", f"EnvironmentFile=-{addresses}\n" if addresses else "")
+    text = text.replace("@ADDRESSES@", " \\\n  $NODE_ADDRESSES" if addresses else "")
     return document(
         files=[
             file(CONFIG, yaml.safe_dump(dict(configuration), sort_keys=True)),

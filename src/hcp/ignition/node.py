@@ -17,6 +17,8 @@ from hcp.ignition.kubelet import kubelet_configuration, kubelet_document
 from hcp.ignition.machineconfig import NodeConfig, interpret
 from hcp.ignition.mirror_proxy import PULL_SECRET, mirror_proxy_document
 from hcp.ignition.mirrors import MirrorRule, registry_files
+from hcp.ignition.node_addresses import FILE as NODE_ADDRESSES
+from hcp.ignition.node_addresses import families_of, node_addresses_document
 from hcp.ignition.node_proxy import proxy_document
 from hcp.ignition.podnetwork import NAME as POD_NETWORK_NAME
 from hcp.ignition.pointer import Proxy
@@ -53,6 +55,8 @@ class NodeInput:
     kubelet_client_ca: str
     service_network: Sequence[str]
     pause_image: str
+    # Of pods, by whoever makes it.
+    cluster_network: Sequence[str] = ()
     pull_secret: str = ""
     trust_bundle: str = ""
     registry_authorities: Mapping[str, str] = field(default_factory=dict)
@@ -97,14 +101,22 @@ def node_document(given: NodeInput, asked: NodeConfig | None = None) -> Document
             extra.append(file(f"/usr/local/share/ca-certificates/{name}.crt", pem))
     if any(trusted.values()):
         units.append(unit("cluster-trust.service", _TRUST_UNIT))
+    networks = [*given.service_network, *given.cluster_network]
+    addresses = NODE_ADDRESSES if "6" in families_of(networks) else ""
     kubelet = kubelet_configuration(cluster_dns(given.service_network), changes=asked.kubelet)
     return merge(
         [
             containerd_document(given.pause_image),
             disk_images_document(given.release_images),
             kubelet_document(
-                kubelet, given.bootstrap_kubeconfig, given.kubelet_client_ca, given.labels, asked.kubelet_verbosity
+                kubelet,
+                given.bootstrap_kubeconfig,
+                given.kubelet_client_ca,
+                given.labels,
+                asked.kubelet_verbosity,
+                addresses,
             ),
+            node_addresses_document(networks),
             runtime_document(asked.log_level),
             kernel_arguments_document(asked.kernel_arguments),
             steps,

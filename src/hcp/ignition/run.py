@@ -105,8 +105,11 @@ def _audit(line: str) -> None:
     sys.stdout.flush()
 
 
-async def serve(client: Client, *, namespace: str, port: int, metrics_port: int, address: str = "0.0.0.0") -> None:
-    """Run until cancelled. Listens only once it has a certificate and its catalog is filled."""
+async def serve(client: Client, *, namespace: str, port: int, metrics_port: int, address: str | None = None) -> None:
+    """Run until cancelled. Listens only once it has a certificate and its catalog is filled.
+
+    Without an address on all, of both IP families.
+    """
     process = Process(client, namespace)
     informer = Informer(client, SECRETS, ns=namespace, labels=LABEL_IGNITION_SERVER)
     informer.add_listener(process.secret_changed)

@@ -1,8 +1,9 @@
 """Accounts and rights of the two upstream managers. The operator starts them, since it carries their images.
 
 Their caches list all namespaces, so what they cache they may read everywhere: machines and clusters, which hold no
-secrets. Secrets and virtual machines they ask for one by one (our builds of them leave Secrets out of the cache), so
-there a RoleBinding in each hosted namespace is enough.
+secrets. Virtual machines they ask for one by one, and our builds of them Secrets too; official builds follow Secrets,
+and get those of hosted namespaces from a program that stands before them. So for both a RoleBinding in each hosted
+namespace is enough.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def repair_rules() -> list[Object]:
 
 def core_hosted_rules() -> list[Object]:
     """In each hosted namespace: the kubeconfig of the guest."""
-    return [rule("", "secrets", ["get"])]
+    return [rule("", "secrets", ["get", *FOLLOW])]
 
 
 def provider_rules() -> list[Object]:
@@ -78,7 +79,7 @@ def provider_hosted_rules() -> list[Object]:
         rule("kubevirt.io", "virtualmachines", ["get", "create", "delete"]),
         rule("kubevirt.io", "virtualmachineinstances", ["get", "delete"]),
         rule("cdi.kubevirt.io", "datavolumes", ["get"]),
-        rule("", "secrets", ["get", "create", "update", "delete"]),
+        rule("", "secrets", ["get", *FOLLOW, "create", "update", "delete"]),
     ]
 
 

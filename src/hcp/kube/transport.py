@@ -30,6 +30,8 @@ MAX_RETRY_AFTER = 30.0
 # How long, in all, we wait for a server that says it is busy.
 BUSY_PATIENCE = 60.0
 MAX_IN_FLIGHT = 64
+# A pass uses its connections again at once; a guest that is asked once a minute need not keep one open for that.
+KEEP_ALIVE = 15.0
 REQUEST_TIMEOUT = aiohttp.ClientTimeout(total=60, connect=10)
 SAFE_METHODS = frozenset({"GET", "HEAD", "PUT", "DELETE"})
 Params = Mapping[str, str] | None
@@ -287,7 +289,7 @@ class Transport:
             connector = aiohttp.TCPConnector(
                 ssl=context if context is not None else True,
                 limit=0,
-                keepalive_timeout=75,
+                keepalive_timeout=KEEP_ALIVE,
                 ttl_dns_cache=30,
                 socket_factory=_keepalive_socket,
             )

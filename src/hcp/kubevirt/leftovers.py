@@ -16,7 +16,7 @@ from hcp.api.names import ANNOTATION_SKIP_INFRA_CLEANUP, LABEL_CSI_ROLE, LABEL_I
 from hcp.errors import HcpError
 from hcp.kube import Client, Resource
 from hcp.kube.errors import ApiError, Forbidden, NotFound
-from hcp.kube.resources import DATAVOLUMES, NETWORKPOLICIES, SERVICES, VIRTUALMACHINES, VMIS, VOLUMESNAPSHOTS
+from hcp.kube.resources import DATAVOLUMES, NETWORKPOLICIES, ROUTES, SERVICES, VIRTUALMACHINES, VMIS, VOLUMESNAPSHOTS
 from hcp.kubevirt.infra import Infra, InfraClients, NoKubeconfig, credentials
 
 # An infra cluster that cannot be asked for this long does not hold a deletion up any more.
@@ -74,6 +74,8 @@ async def clear(management: Client, hosted: str, platform: Mapping[str, Any], in
 
 async def _clear(infra: Infra, ours: str) -> str:
     left: list[str] = []
+    with contextlib.suppress(Forbidden):  # then there is no ingress that we made either
+        left += await _remove(infra, ROUTES, ours)
     for resource in _OURS:
         left += await _remove(infra, resource, ours)
     if not left:

@@ -85,8 +85,8 @@ class LoadBalancers:
             if old is not None and new is not None and old is not new and not _matters(old, new):
                 return
             item = new or old or {}
-            for session in self._sessions.all():
-                if session.infra.namespace == item["metadata"].get("namespace") and session.owns(item):
+            for session in self._sessions.with_machines_in(item["metadata"].get("namespace", "")):
+                if session.owns(item):
                     self._wake(session)
 
         informer.add_listener(listener)

@@ -53,9 +53,18 @@ class ManagementNetworks:
         self._nodes = informers.get(NODES)
         self._services = informers.get(SERVICECIDRS)
         self._slices = informers.get(ENDPOINTSLICES, ns=_API_NAMESPACE, labels=_API_SERVICE)
+        self._known: Networks | None = None
+        self.on_change(self._forget)
 
     def now(self) -> Networks:
-        return found(self._config.get("cluster"), self._nodes.list(), self._services.list(), self._slices.list())
+        """Asked for in every pass over a cluster, and gone through anew only when one of them changed."""
+        if self._known is None:
+            known = (self._nodes.list(), self._services.list(), self._slices.list())
+            self._known = found(self._config.get("cluster"), *known)
+        return self._known
+
+    def _forget(self) -> None:
+        self._known = None
 
     def on_change(self, tell: Callable[[], None]) -> None:
         """Call `tell` when one of them may be another; nodes report every few seconds, which is none of this."""

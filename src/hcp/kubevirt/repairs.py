@@ -22,6 +22,7 @@ from hcp.kubevirt.session import Session
 from hcp.kubevirt.sessions import Sessions
 from hcp.runtime import Controller, Informer, Result, hibernation, is_true
 from hcp.runtime.context import OperatorContext
+from hcp.runtime.pools import pools_of
 from hcp.runtime.store import key_of
 
 Object = dict[str, Any]
@@ -81,9 +82,8 @@ class Repairs:
                 yield f"{one['metadata']['namespace']}/{one['metadata']['name']}"
 
     def _of_cluster(self, cluster: Object) -> Iterable[str]:
-        for pool in self._pools.list(cluster["metadata"]["namespace"]):
-            if at(pool, "spec.clusterName") == cluster["metadata"]["name"]:
-                yield from self._of_pool(pool)
+        for pool in pools_of(self._pools, cluster["metadata"]["namespace"], cluster["metadata"]["name"]):
+            yield from self._of_pool(pool)
 
     async def reconcile(self, key: str) -> Result | None:
         """One pass over ``hosted namespace/machine``."""

@@ -14,6 +14,8 @@ class Sessions:
 
     def __init__(self) -> None:
         self._sessions: dict[str, Session] = {}
+        # By the namespace of the infra cluster where the machines run, then as above.
+        self._beside: dict[str, dict[str, Session]] = {}
         self._told: list[Callable[[Session], None]] = []
 
     def on_begin(self, tell: Callable[[Session], None]) -> None:
@@ -26,13 +28,24 @@ class Sessions:
     def all(self) -> list[Session]:
         return list(self._sessions.values())
 
+    def with_machines_in(self, namespace: str) -> list[Session]:
+        """Whose machines may run in this namespace of an infra cluster: asked for with every change of a machine."""
+        return list(self._beside.get(namespace, {}).values())
+
     def begin(self, session: Session) -> None:
+        self.end(session.hosted_namespace)
         self._sessions[session.hosted_namespace] = session
+        self._beside.setdefault(session.infra.namespace, {})[session.hosted_namespace] = session
         for tell in self._told:
             tell(session)
 
     def end(self, hosted: str) -> None:
-        self._sessions.pop(hosted, None)
+        session = self._sessions.pop(hosted, None)
+        if session is not None:
+            there = self._beside[session.infra.namespace]
+            del there[hosted]
+            if not there:
+                del self._beside[session.infra.namespace]
 
     def controller(self, name: str, reconcile: Reconcile) -> Controller:
         """For keys below hosted namespaces.

@@ -41,6 +41,8 @@ class DeploymentInput:
     paused: bool
     # Whether the object exists: the size of a pool that follows the load is ours to say only at its beginning.
     exists: bool = False
+    # How many machines there are, where they were before it.
+    size: int | None = None
     # The VM that the template describes, where it is known.
     machine: Mapping[str, Any] | None = None
 
@@ -93,7 +95,7 @@ def machine_deployment(given: DeploymentInput) -> dict[str, Any]:
         },
         "spec": {
             "clusterName": given.infra_id,
-            **({} if limits is not None and given.exists else {"replicas": effective_replicas(spec, None)}),
+            **({} if limits is not None and given.exists else {"replicas": effective_replicas(spec, given.size)}),
             "selector": {"matchLabels": labels},
             "strategy": _strategy(at(spec, "management.replace") or {}),
             "template": {

@@ -31,11 +31,15 @@ from hcp.kube.resources import (
 from hcp.runtime import Controller, Informer
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.ownership import belongs, cluster_of
+from hcp.runtime.pools import pools_of
 
 Object = dict[str, Any]
 _NODES_PACE = 1.0
 # Fields of a HostedCluster that name a ConfigMap with authorities for its nodes.
 _BUNDLES = ("additionalTrustBundle", "configuration.proxy.trustedCA", "configuration.image.additionalTrustedCA")
+_SECRETS = ("pullSecret", "sshKey")
+# Whom an object of a user's concerns, by its key.
+_CONFIGURED, _GIVEN = "configured by", "given"
 
 
 class Watches:
@@ -65,6 +69,8 @@ class Watches:
         made = (self.machines, self.sets, self.deployments, self.templates, self.repairs, self.secrets, self.documents)
         for informer in made:
             informer.add_index("pool", _pool_key)
+        self.pools.add_index(_CONFIGURED, _configures)
+        self.clusters.add_index(_GIVEN, _gives)
 
     def wire(self, controller: Controller) -> None:
         """Ask for a pass over the right pools when something changes."""
@@ -125,9 +131,8 @@ class Watches:
 
     def _pools_of_cluster(self, cluster: Object) -> Iterable[str]:
         metadata = cluster["metadata"]
-        for pool in self.pools.list(metadata["namespace"]):
-            if at(pool, "spec.clusterName") == metadata["name"]:
-                yield f"{metadata['namespace']}/{pool['metadata']['name']}"
+        for pool in pools_of(self.pools, metadata["namespace"], metadata["name"]):
+            yield f"{metadata['namespace']}/{pool['metadata']['name']}"
 
     def _pools_of_namespace(self, namespace: Object) -> Iterable[str]:
         for key in cluster_of(namespace):
@@ -136,24 +141,20 @@ class Watches:
 
     def _users_of_config_map(self, item: Object) -> Iterable[str]:
         metadata = item["metadata"]
-        for pool in self.pools.list(metadata["namespace"]):
-            spec = pool.get("spec") or {}
-            named = [*(spec.get("config") or []), *(spec.get("tuningConfig") or [])]
-            if any(entry.get("name") == metadata["name"] for entry in named):
-                yield f"{metadata['namespace']}/{pool['metadata']['name']}"
+        for pool in self.pools.by_index(_CONFIGURED, f"{metadata['namespace']}/{metadata['name']}"):
+            yield f"{metadata['namespace']}/{pool['metadata']['name']}"
         yield from self._users_in_cluster(item, *_BUNDLES)
         if metadata["namespace"] == CONFIG_NAMESPACE and metadata["name"] == self._trusted().get("name"):
             yield from self.pools.keys()
 
     def _users_of_secret(self, item: Object) -> Iterable[str]:
-        return self._users_in_cluster(item, "pullSecret", "sshKey")
+        return self._users_in_cluster(item, *_SECRETS)
 
     def _users_in_cluster(self, item: Object, *fields: str) -> Iterable[str]:
         """Pools of the hosted clusters that name this object in one of these fields."""
         metadata = item["metadata"]
-        for cluster in self.clusters.list(metadata["namespace"]):
-            spec = cluster.get("spec") or {}
-            if any(at(spec, f"{field}.name") == metadata["name"] for field in fields):
+        for cluster in self.clusters.by_index(_GIVEN, f"{metadata['namespace']}/{metadata['name']}"):
+            if metadata["name"] in _names(cluster, fields):
                 yield from self._pools_of_cluster(cluster)
 
     def _pools_of_vm_machine(self, item: Object) -> Iterable[str]:
@@ -165,6 +166,23 @@ class Watches:
 async def _read(informer: Informer, name: str, namespace: str) -> Object | None:
     """What the cache has; what it lacks may have been made a moment ago, so the server is asked."""
     return informer.get(name, namespace) or await informer.client.get_or_none(informer.resource, name, namespace)
+
+
+def _configures(pool: Object) -> Iterable[str]:
+    """ConfigMaps that a pool names."""
+    spec = pool.get("spec") or {}
+    named = [*(spec.get("config") or []), *(spec.get("tuningConfig") or [])]
+    return {f"{pool['metadata']['namespace']}/{entry['name']}" for entry in named if entry.get("name")}
+
+
+def _gives(cluster: Object) -> Iterable[str]:
+    """Secrets and ConfigMaps of a hosted cluster that its nodes carry."""
+    return {f"{cluster['metadata']['namespace']}/{name}" for name in _names(cluster, (*_SECRETS, *_BUNDLES))}
+
+
+def _names(cluster: Object, fields: Iterable[str]) -> set[str]:
+    spec = cluster.get("spec") or {}
+    return {str(name) for field in fields if (name := at(spec, f"{field}.name"))}
 
 
 def _pool_key(item: Object) -> Iterable[str]:

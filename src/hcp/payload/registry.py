@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 from functools import cache
 from importlib import import_module
 
@@ -40,9 +41,13 @@ class Registry:
         except KeyError:
             raise HcpError(
                 f'There is no payload component "{name}"',
-                hint="Known components: " + ", ".join(sorted(self._components)),
+                hint=f"{self._like(name)}`hcp payload list` shows all components.",
                 exit_code=2,
             ) from None
+
+    def _like(self, name: str) -> str:
+        close = get_close_matches(name, self._components, 3)
+        return f"Did you mean {' or '.join(close)}? " if close else ""
 
     def order(self, names: Iterable[str]) -> list[Component]:
         """The named components and everything below them, dependencies first, otherwise in the order asked for."""

@@ -2,32 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-
 from hcp.errors import HcpError
-from hcp.kube import Client, Resource
+from hcp.kube import Client
 from hcp.kube import resources as r
 from hcp.kube.errors import Forbidden, NotFound
-from hcp.preflight.infra_rights import CLUSTER, NAMESPACED, STORAGE, Right
+from hcp.kubevirt import passthrough
+from hcp.kubevirt.granted import missing, short
+from hcp.preflight import platform
+from hcp.preflight.infra_rights import CLUSTER, NAMESPACED, STORAGE
 from hcp.preflight.result import Finding, fail, ok, unknown, warn
 from hcp.preflight.virtualization import cdi, kubernetes, kubevirt
 
-PARALLEL = 10
-
-
-async def missing(client: Client, rights: tuple[Right, ...], namespace: str | None) -> list[str]:
-    """`verb resource` for everything that is needed and not granted."""
-    slots = asyncio.Semaphore(PARALLEL)
-
-    async def one(right: Right, name: str, verb: str) -> str:
-        plural, _, sub = name.partition("/")
-        async with slots:
-            allowed = await client.allowed(verb, Resource(right.group, "v1", plural, ""), namespace, sub)
-        full = f"{name}.{right.group}" if right.group else name
-        return "" if allowed else f"{verb} {full}"
-
-    asked = [one(right, name, verb) for right in rights for name in right.resources for verb in right.verbs]
-    return [answer for answer in await asyncio.gather(*asked) if answer]
+# Of missing rights so many are named.
+MOST = 6
 
 
 async def rights(client: Client, namespace: str) -> list[Finding]:
@@ -39,9 +26,9 @@ async def rights(client: Client, namespace: str) -> list[Finding]:
     nice = await missing(client, optional, namespace) + await missing(client, CLUSTER, None)
     found = []
     if lacking:
-        found.append(fail(check, f"missing in namespace {namespace}: {_short(lacking)}", hint))
+        found.append(fail(check, f"missing in namespace {namespace}: {short(lacking, MOST)}", hint))
     if nice:
-        found.append(warn(check, f"missing, some things will not work: {_short(nice)}", hint))
+        found.append(warn(check, f"missing, some things will not work: {short(nice, MOST)}", hint))
     found = found or [ok(check, f"all that is needed in namespace {namespace}")]
     return [*found, await storage_rights(client, namespace, hint)]
 
@@ -51,14 +38,21 @@ async def storage_rights(client: Client, namespace: str, hint: str) -> Finding:
     check = "Rights for volumes on the infra cluster"
     lacking = await missing(client, STORAGE, namespace)
     if lacking:
-        said = f"hosted clusters have no volumes; missing in namespace {namespace}: {_short(lacking)}"
+        said = f"hosted clusters have no volumes; missing in namespace {namespace}: {short(lacking, MOST)}"
         return warn(check, said, hint)
     return ok(check, f"all in namespace {namespace}")
 
 
-def _short(words: list[str], most: int = 6) -> str:
-    shown = ", ".join(words[:most])
-    return shown if len(words) <= most else f"{shown} and {len(words) - most} more"
+async def ingress(client: Client, namespace: str) -> Finding:
+    """Names below the infra cluster's own domain; a cluster with a base domain of its own needs none of it."""
+    check = "Routes"
+    if not await client.has(r.ROUTES):
+        said = "it serves no Routes, so hosted clusters have no default ingress there"
+        return warn(check, said, "its owner installs a router, or use --base-domain and a Service in front of machines")
+    if lacking := await missing(client, passthrough.RIGHTS, namespace):
+        said = f"hosted clusters have no default ingress; missing in namespace {namespace}: {short(lacking)}"
+        return warn(check, said, f"the owner applies: hcp rbac external-infra --infra-namespace {namespace}")
+    return await platform.routes(client)
 
 
 async def namespace_exists(client: Client, namespace: str) -> Finding:
@@ -79,6 +73,7 @@ async def check(client: Client, namespace: str) -> list[Finding]:
     except HcpError as error:
         return [fail("Infra cluster", str(error), error.hint or "")]
     found = [version, await kubevirt(client), await cdi(client), await namespace_exists(client, namespace)]
+    found.append(await ingress(client, namespace))
     found = [Finding(f"Infra {one.check}" if "nfra" not in one.check else one.check, *_rest(one)) for one in found]
     return found + await rights(client, namespace)
 

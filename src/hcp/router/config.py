@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from hcp.router import maps, option_rules, options
+from hcp.router import maps, option_rules, options, waiting
 
 # How many pods of a host are tried before a connection is given up.
 ATTEMPTS = 3
@@ -33,13 +33,34 @@ class Settings:
     # Where nodes of hosted clusters name the host they want beside a connection whose TLS names another; 0: nowhere.
     named_port: int = 0
     address: str = "*"
+    # Whether it listens on IPv6 too.
+    six: bool = False
     max_connections: int = 20000
     # Whether it ends TLS itself, with certificates of its own.
     ends_tls: bool = False
+    # Whether connections to hosted APIs that sleep are held until they are awake.
+    wakes: bool = False
+
+    def binds(self, port: int, options: str = "") -> list[str]:
+        """A socket for each family: one for both would show IPv4 clients by addresses of IPv6."""
+        return [
+            f"  bind {self.address}:{port}{options}",
+            *([f"  bind [::]:{port} v6only{options}"] if self.six else []),
+        ]
 
     @property
     def tables(self) -> tuple[str, ...]:
-        return maps.ORDER if self.ends_tls else maps.PLAIN
+        left_out = {*(() if self.ends_tls else maps.ENDING), *(() if self.wakes else (maps.TLS_ASLEEP,))}
+        return tuple(name for name in maps.ORDER if name not in left_out)
+
+    @property
+    def wake_socket(self) -> Path:
+        """Where connections to clusters that sleep are announced to this process."""
+        return self.directory / "wake.sock"
+
+    @property
+    def script(self) -> Path:
+        return self.directory / "waiting.lua"
 
     @property
     def certificates(self) -> Path:
@@ -71,7 +92,10 @@ def _choose(verb: str, scope: str, address: Path, number: str) -> list[str]:
 
 
 def _tls(settings: Settings) -> list[str]:
-    return [line for attempt in range(ATTEMPTS) for line in _tls_attempt(settings, attempt)] + _named(settings)
+    return [line for attempt in range(ATTEMPTS) for line in _tls_attempt(settings, attempt)] + [
+        *_named(settings),
+        *_held(settings),
+    ]
 
 
 def _tls_attempt(settings: Settings, attempt: int) -> list[str]:
@@ -86,29 +110,38 @@ def _tls_attempt(settings: Settings, attempt: int) -> list[str]:
     missing = f"{hello} !{{ var(sess.n) -m found }}"
     if _ends(settings, attempt):
         missing += " !{ var(sess.end) -m found }"
+    wakes = settings.wakes and attempt == 0
+    asleep = "{ var(sess.asleep) -m found }"
     verb = "tcp-request content"
+    # Asked only of hosts that nobody answers.
+    look = f"{verb} set-var(sess.asleep) var(sess.key),map_str({settings.map_file(maps.TLS_ASLEEP)}) {missing}"
+    if wakes:
+        missing += f" !{asleep}"
     again = settings.directory / f"again-{attempt}.sock"
-    listen = f"unix@{again} accept-proxy" if attempt else f"{settings.address}:{settings.https_port}"
+    listen = [f"  bind unix@{again} accept-proxy"] if attempt else settings.binds(settings.https_port)
     host = NAMED if attempt else "req.ssl_sni"
     options, allowed = settings.map_file(maps.TLS_OPTIONS), settings.map_file(maps.ALLOWED)
     guards = option_rules.of_connections(options, allowed, hello, counting=not attempt)
     lines = [
         f"frontend tls-{attempt}",
         "  mode tcp",
-        f"  bind {listen}",
+        *listen,
         f"  {PASSED_ON}",
         "  tcp-request inspect-delay 5s",
         f"  {verb} set-var(sess.key) {host},lower {hello}",
         f"  {verb} set-var(sess.n) var(sess.key),map_str_int({count}) {hello}",
         *_ended_here(settings, attempt, verb, hello),
+        *([f"  {look}"] if wakes else []),
         # No such host: perhaps somebody claims every name beside it.
         f"  {verb} set-var(sess.key) var(sess.key),regsub(^[^.]*,*) {missing}",
         f"  {verb} set-var(sess.n) var(sess.key),map_str_int({count}) {missing}",
         *(f"  {line}" for line in [*guards, *option_rules.start(attempt)]),
         *(f"  {line}" for line in _choose(verb, "sess", address, "var(sess.start)")),
         f"  {verb} accept if {{ var(sess.to) -m found }}",
+        *([f"  {verb} accept if {asleep}"] if wakes else []),
         f"  {verb} {'accept' if _ends(settings, attempt) else 'reject'} {hello}",
         f"  {verb} reject if WAIT_END",
+        *([f"  use_backend {waiting.BACKEND} if {asleep}"] if wakes else []),
         *(["  use_backend end-tls if !{ var(sess.to) -m found }"] if _ends(settings, attempt) else []),
         f"  default_backend pods-tls-{attempt}",
         f"backend pods-tls-{attempt}",
@@ -138,9 +171,37 @@ def _named(settings: Settings) -> list[str]:
     return [
         "frontend named",
         "  mode tcp",
-        f"  bind {settings.address}:{settings.named_port} accept-proxy",
+        *settings.binds(settings.named_port, " accept-proxy"),
         f"  {PASSED_ON}",
         f"  {verb} set-var(sess.key) {NAMED},lower",
+        f"  {verb} set-var(sess.n) var(sess.key),map_str_int({count})",
+        *(f"  {line}" for line in _choose(verb, "sess", address, "src_port,div(2)")),
+        f"  {verb} reject if !{{ var(sess.to) -m found }}",
+        "  default_backend pods-tls-0",
+    ]
+
+
+def _held(settings: Settings) -> list[str]:
+    """The way of connections to clusters that sleep: they wait here, and then look for their pods once more.
+
+    They are let out of the usual way, whose rules may take seconds at most. Only these pay for the script.
+    """
+    if not settings.wakes:
+        return []
+    count, address = settings.map_file(maps.TLS_COUNT), settings.map_file(maps.TLS_ADDRESS)
+    front, verb = settings.directory / "held.sock", "tcp-request content"
+    return [
+        f"backend {waiting.BACKEND}",
+        "  mode tcp",
+        f"  server held unix@{front} {NAMING}",
+        "frontend held",
+        "  mode tcp",
+        f"  bind unix@{front} mode 600 accept-proxy",
+        f"  {PASSED_ON}",
+        f"  timeout client {waiting.GIVE_UP}s",
+        f"  tcp-request inspect-delay {waiting.GIVE_UP}s",
+        f"  {verb} set-var(sess.key) {NAMED},lower",
+        f"  {verb} lua.{waiting.ACTION}",
         f"  {verb} set-var(sess.n) var(sess.key),map_str_int({count})",
         *(f"  {line}" for line in _choose(verb, "sess", address, "src_port,div(2)")),
         f"  {verb} reject if !{{ var(sess.to) -m found }}",
@@ -229,7 +290,7 @@ def _http(settings: Settings) -> list[str]:
     return [
         "frontend http",
         "  mode http",
-        f"  bind {settings.address}:{settings.http_port}",
+        *settings.binds(settings.http_port),
         "  monitor-uri /_router/healthz",
         *_web(settings, maps.HTTP),
         *_nobody(),
@@ -251,6 +312,7 @@ def render(settings: Settings) -> str:
         f"  maxconn {settings.max_connections}",
         f"  stats socket {settings.socket} mode 600 level admin",
         "  log stderr format raw local0 notice",
+        *([f"  lua-load {settings.script}"] if settings.wakes else []),
         # No log of its own for traffic: a line would be made of every request, only to be left out by its level.
         "defaults",
         "  timeout connect 2s",

@@ -19,6 +19,7 @@ from hcp.router.claims import Route
 from hcp.router.haproxy import HAProxy
 from hcp.router.refused import Refused
 from hcp.router.reports import MAX_RETRY, RETRY, Reports
+from hcp.router.sleepers import Sleepers, sleeps_since
 from hcp.router.sources import Sources
 from hcp.router.tables import Tables
 from hcp.runtime import metrics
@@ -58,6 +59,7 @@ class Router:
         self._tables = Tables()
         self._reports = Reports(client, self._sources, self._book)
         self._refused = Refused()
+        self.sleepers = Sleepers(self._reports.ask)
         # Which Routes lead to a Service, and to which Services a Route leads.
         self._led: dict[str, set[str]] = {}
         self._leads: dict[str, set[str]] = {}
@@ -82,6 +84,8 @@ class Router:
                 self._changes.any.clear()
                 await self._changes.any.wait()
             await self._haproxy.start()
+            if self._haproxy.settings.wakes:
+                await self.sleepers.start(self._haproxy.settings.wake_socket)
             self._reports.start()
             await self._pass()
             while True:
@@ -92,6 +96,7 @@ class Router:
                 await asyncio.sleep(min(time.monotonic() - started, MAX_REST))
         finally:
             self.ready = False
+            await self.sleepers.stop()
             await self._reports.stop()
             await self._sources.stop()
             await self._haproxy.close()
@@ -161,6 +166,7 @@ class Router:
                 self._refused.add(book.routes[key], words)
                 book.again(key)
         self.ready = True
+        self.sleepers.settle()
         book.remember(self._due)
         ROUTES.set(book.admitted, admitted="true")
         ROUTES.set(len(book.routes) - book.admitted, admitted="false")
@@ -183,6 +189,7 @@ class Router:
         """What HAProxy is told of a Route: nothing of one that is gone or has not got its host."""
         route, decision = self._book.routes.get(key), self._book.decisions.get(key)
         if route is None or decision is None or not decision.admitted:
+            self.sleepers.put(key, "", "")
             return maps.Rows()
         try:
             addresses = backends.of_route(route, self._sources.service, self._sources.slices)
@@ -190,7 +197,11 @@ class Router:
             # Not of our Route kind, or it would have been refused: it has no target that can be found.
             log.warning("targets cannot be read", extra={"route": key, "error": str(error)})
             addresses = []
-        return maps.rows_of(decision, route, addresses, http2=bool(addresses) and self._speaks_http2(route))
+        since = sleeps_since(route) if self._haproxy.settings.wakes else ""
+        http2 = bool(addresses) and self._speaks_http2(route)
+        rows = maps.rows_of(decision, route, addresses, http2=http2, asleep=bool(since))
+        self.sleepers.put(key, decision.name if (maps.TLS_ASLEEP, decision.name) in rows else "", since)
+        return rows
 
     def _speaks_http2(self, route: Route) -> bool:
         try:

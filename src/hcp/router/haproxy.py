@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hcp.errors import HcpError
+from hcp.router import waiting
 from hcp.router.config import Settings, render
 from hcp.router.keys import Keys
 from hcp.router.maps import NUMBERS, ORDER, Row, problem
@@ -101,6 +102,8 @@ class HAProxy:
             )
         self.settings.directory.mkdir(parents=True, exist_ok=True)
         (self.settings.directory / "haproxy.cfg").write_text(render(self.settings), encoding="utf-8")
+        if self.settings.wakes:
+            self.settings.script.write_text(waiting.script(self.settings.wake_socket), encoding="utf-8")
         await self._spawn()
         self._keeper = asyncio.create_task(self._keep(), name="haproxy")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from hcp.api import manifests as m
 from hcp.api.manifests import Object
 from hcp.api.names import ROUTER_NAMESPACE
-from hcp.router import status_policy
+from hcp.router import sleep_policy, status_policy
 
 NAME = "router-default"
 ROLE = "hcp-router"
@@ -19,6 +19,7 @@ HEALTH_PORT = 8081
 NAMED, NAMED_PORT, NAMED_SERVICE_PORT = "named", 8444, 6443
 GATEWAY = "gateway.networking.k8s.io"
 FOREIGN_WILDCARDS = "--allow-hosts-under-foreign-wildcards"
+WAKE_SLEEPING = "--wake-sleeping"
 # What NetworkPolicies and tools written for OpenShift's own router select.
 POD_LABELS = {"ingresscontroller.operator.openshift.io/deployment-ingresscontroller": "default"}
 NAMESPACE_LABELS = {"name": ROUTER_NAMESPACE, "network.openshift.io/policy-group": "ingress"}
@@ -139,8 +140,8 @@ def objects(
         replicas=replicas,
         pull_policy=pull_policy,
         foreign_wildcards=foreign_wildcards,
-        options=(f"--named-port={NAMED_PORT}",),
+        options=(f"--named-port={NAMED_PORT}", WAKE_SLEEPING),
     )
     ports = process["spec"]["template"]["spec"]["containers"][0]["ports"]
     ports.append({"name": NAMED, "containerPort": NAMED_PORT, "protocol": "TCP"})
-    return [namespace(), *rights(), *status_policy.objects(), process, service()]
+    return [namespace(), *rights(), *status_policy.objects(), *sleep_policy.objects(), process, service()]

@@ -19,6 +19,8 @@ from hcp.router.options import Options, prefixes
 TLS_COUNT = "tls-count"
 TLS_ADDRESS = "tls-address"
 TLS_END = "tls-end"
+# Hosts of clusters that sleep: connections to them are held until they are awake.
+TLS_ASLEEP = "tls-asleep"
 # What annotations ask for, by the digest of a place or by the name of a TLS connection, and who may come there.
 OPTIONS, TLS_OPTIONS, ALLOWED = "options", "tls-options", "allowed"
 
@@ -31,7 +33,7 @@ HTTP, HTTPS = "http-count", "https-count"
 # it is known who may come there. What goes away does so in the opposite order.
 PLAIN = (ALLOWED, OPTIONS, TLS_OPTIONS, TLS_ADDRESS, TLS_COUNT, ADDRESS, HTTP)
 ENDING = (HTTPS, TLS_END)
-ORDER = (*PLAIN, *ENDING)
+ORDER = (*PLAIN, TLS_ASLEEP, *ENDING)
 # Tables whose values HAProxy reads as numbers.
 NUMBERS = (TLS_COUNT,)
 # A table and a key in it.
@@ -116,6 +118,12 @@ class Rows(dict[Row, str]):
                 self._options(OPTIONS, digest, digest, options)
             self._addresses(ADDRESS, digest, addresses)
 
+    def add_asleep(self, name: str, options: Options = AS_ALL) -> None:
+        """Whom annotations keep out does not wake it either."""
+        if options.any:
+            self._options(TLS_OPTIONS, name, _digest(name), options)
+        self[TLS_ASLEEP, name] = "1"
+
     def add_end(self, name: str) -> None:
         self[TLS_END, name] = "1"
 
@@ -133,10 +141,12 @@ class Rows(dict[Row, str]):
                 self[ALLOWED, f"{name}/{prefix}"] = "1"
 
 
-def rows_of(decision: Decision, route: Mapping[str, Any], addresses: list[str], *, http2: bool = False) -> Rows:
+def rows_of(
+    decision: Decision, route: Mapping[str, Any], addresses: list[str], *, http2: bool = False, asleep: bool = False
+) -> Rows:
     """What tables hold of a Route. One without ready endpoints is left out: its clients are refused at once.
 
-    `http2`: whether its pods speak HTTP/2 without TLS.
+    `http2`: whether its pods speak HTTP/2 without TLS; `asleep`: whether its clients wait until it has pods.
     """
     rows = Rows()
     if not decision.admitted:
@@ -150,6 +160,8 @@ def rows_of(decision: Decision, route: Mapping[str, Any], addresses: list[str], 
     trust = trust or (HTTP2 if http2 else "")
     if how == "passthrough":
         rows.add_tls(decision.name, addresses, decision.options)
+        if asleep and not addresses and not decision.wildcard:
+            rows.add_asleep(decision.name, decision.options)
     elif how:
         rows.add_web(HTTPS, place, addresses, trust, decision.options)
         if decision.name != ANY:

@@ -8,7 +8,8 @@ import logging
 from collections.abc import Iterable
 from typing import Any
 
-from hcp.api.paths import at
+from hcp.api import names
+from hcp.api.paths import annotations_of, at
 from hcp.errors import HcpError
 from hcp.kube import Client
 from hcp.kube import resources as r
@@ -17,6 +18,7 @@ from hcp.kube.transport import backoff
 from hcp.router import admission, claims, ingresses, terminating
 from hcp.router.book import Book
 from hcp.router.gateway import translate
+from hcp.router.sleepers import sleeps_since
 from hcp.router.sources import Sources
 from hcp.runtime import EventRecorder
 from hcp.runtime.conditions import now
@@ -41,6 +43,8 @@ class Reports:
         self._words = terminating.Words(self._events)
         self._canonical = ""
         self._due: set[str] = set()
+        # Routes of clusters that sleep, which somebody asked for: the mark of that sleep.
+        self._asked: dict[str, str] = {}
         self._ingresses: set[str] = set()
         self._gateways = False
         self._any = asyncio.Event()
@@ -72,6 +76,14 @@ class Reports:
         self._ingresses.update(changed)
         self._gateways = self._gateways or gateways
         self._any.set()
+
+    def ask(self, key: str, since: str) -> None:
+        """Somebody asked for a cluster that sleeps. Its Route says so once in a sleep, however many come."""
+        route = self._sources.routes.get_key(key)
+        if route is not None and annotations_of(route).get(names.MARK_ASKED_FOR) != since:
+            self._asked[key] = since
+            self._due.add(key)
+            self._any.set()
 
     async def _run(self) -> None:
         failures = 0
@@ -120,6 +132,7 @@ class Reports:
             route, decision = self._sources.routes.get_key(key), self._book.decisions.get(key)
             if route is None or decision is None:
                 self._unwritable.pop(key, None)
+                self._asked.pop(key, None)
                 return
             if route["metadata"].get("deletionTimestamp") or self._unwritable.get(key) == _version(route):
                 return
@@ -137,6 +150,7 @@ class Reports:
         namespace, name = route["metadata"].get("namespace"), route["metadata"]["name"]
         routes = self._sources.routes
         try:
+            route = await self._say_asked(route)
             if decision.admitted and not at(route, "spec.host"):
                 body = {"spec": {"host": decision.host}, "metadata": {"annotations": {GENERATED: "true"}}}
                 route = await self._client.patch(r.ROUTES, name, namespace, body, manager=MANAGER)
@@ -150,6 +164,17 @@ class Reports:
                     self._events.event(route, "Warning", decision.reason, decision.message)
         except NotFound:
             return
+
+    async def _say_asked(self, route: Object) -> Object:
+        """That somebody asked for a cluster, unless it is said already or another sleep has begun."""
+        since, meta = self._asked.get(admission.key_of(route), ""), route["metadata"]
+        if since and sleeps_since(route) == since != annotations_of(route).get(names.MARK_ASKED_FOR):
+            body = {"metadata": {"annotations": {names.MARK_ASKED_FOR: since}}}
+            route = await self._client.patch(r.ROUTES, meta["name"], meta["namespace"], body, manager=MANAGER)
+            self._sources.routes.observe(route)
+            log.info("a hosted API that sleeps was asked for", extra={"route": admission.key_of(route), "since": since})
+        self._asked.pop(admission.key_of(route), None)
+        return route
 
     def _since(self, route: Object, decision: admission.Decision) -> str:
         given = self._book.granted.get(claims.uid_of(route))

@@ -16,7 +16,9 @@ from hcp.runtime.informer import Informer
 
 Object = dict[str, Any]
 APPLIED = metrics.Counter("hcp_apply_total", "Wanted objects, by kind and result.", ["kind", "result"])
-_MAX_REMEMBERED = 20_000
+# About 75 objects of a cluster lie in the management cluster: enough for a few thousand. What is forgotten is compared
+# again with every pass, and an object that the server rewrites would be written again.
+_MAX_REMEMBERED = 250_000
 
 
 @dataclass(slots=True)

@@ -76,11 +76,18 @@ class Controller:
     def enqueue_after(self, key: str, seconds: float) -> None:
         self.queue.add_after(key, seconds)
 
-    def watch(self, informer: Informer, mapper: Mapper | None = None) -> None:
-        """Ask for a pass whenever an object of this kind changes; `mapper` says over which keys (default: its own)."""
+    def watch(
+        self, informer: Informer, mapper: Mapper | None = None, *, reads: Callable[[dict[str, Any]], Any] | None = None
+    ) -> None:
+        """Ask for a pass whenever an object of this kind changes; `mapper` says over which keys (default: its own).
+
+        `reads` gives what the pass reads of an object: while that stays the same, a change asks for nothing.
+        """
         to_keys: Mapper = mapper or (lambda obj: (key_of(obj),))
 
         def listener(old: dict[str, Any] | None, new: dict[str, Any] | None) -> None:
+            if reads is not None and old and new and old is not new and reads(old) == reads(new):
+                return
             fresh = not informer.replaying
             keys = set(to_keys(new)) if new is not None else set()
             if old is not None and old is not new:

@@ -27,7 +27,8 @@ class HealthServer:
         self._registry = registry
         self._server: asyncio.Server | None = None
 
-    async def start(self, port: int, host: str = "0.0.0.0") -> None:
+    async def start(self, port: int, host: str | None = None) -> None:
+        """Without a host it listens on all addresses, of both IP families."""
         self._server = await asyncio.start_server(self._serve, host, port)
 
     @property
@@ -72,7 +73,7 @@ class HealthServer:
 
 
 async def serve_health(
-    port: int, ready_fn: Callable[[], bool], *, live_fn: Callable[[], bool] = lambda: True, host: str = "0.0.0.0"
+    port: int, ready_fn: Callable[[], bool], *, live_fn: Callable[[], bool] = lambda: True, host: str | None = None
 ) -> HealthServer:
     """Start the server; close it with `close()`."""
     server = HealthServer(ready_fn, live_fn)

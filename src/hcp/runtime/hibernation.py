@@ -1,8 +1,8 @@
 """Whether a hosted cluster shall sleep, and how far it is. Pure.
 
-The wish is in annotations: what somebody asked last, and two schedules. The stage is the reason of the condition
-`Hibernating`, which the HostedCluster's passes move on; everybody else goes by it, so that no two parts of the operator
-ever have another opinion.
+The wish is in annotations: what somebody asked last, two schedules, and when a request to its API last woke it. The
+stage is the reason of the condition `Hibernating`, which the HostedCluster's passes move on; everybody else goes by it,
+so that no two parts of the operator ever have another opinion.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from hcp.api.names import (
     ANNOTATION_HIBERNATE,
     ANNOTATION_HIBERNATE_SCHEDULE,
     ANNOTATION_HIBERNATE_TIME_ZONE,
+    ANNOTATION_WAKE_ON_REQUEST,
     ANNOTATION_WAKE_SCHEDULE,
+    ANNOTATION_WOKEN,
 )
 from hcp.errors import HcpError, sentence
 from hcp.runtime import schedule
@@ -59,7 +61,24 @@ def sleeping(cluster: Mapping[str, Any] | None) -> bool:
 
 def asked(asleep: bool, now: dt.datetime) -> str:
     """What somebody asks for at this moment, as the annotation has it."""
-    return f"{'true' if asleep else 'false'}@{now.astimezone(dt.UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return f"{'true' if asleep else 'false'}@{stamp(now)}"
+
+
+def stamp(date: dt.datetime) -> str:
+    return f"{date.astimezone(dt.UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def wakes_on_request(annotations: Mapping[str, str]) -> bool:
+    """Whether its owner lets anybody wake it who connects to its API."""
+    return annotations.get(ANNOTATION_WAKE_ON_REQUEST) == "true"
+
+
+def asked_at(annotations: Mapping[str, str]) -> dt.datetime | None:
+    """When somebody last asked for it to sleep or to wake, as far as it can be read."""
+    try:
+        return _said(annotations.get(ANNOTATION_HIBERNATE, ""))[1]
+    except HcpError:
+        return None
 
 
 def wish(annotations: Mapping[str, str], now: dt.datetime) -> Wish:
@@ -88,16 +107,30 @@ def read_schedules(annotations: Mapping[str, str]) -> tuple[Schedule, Schedule] 
 def _wish(annotations: Mapping[str, str], now: dt.datetime) -> Wish:
     plans = read_schedules(annotations)
     said, since = _said(annotations.get(ANNOTATION_HIBERNATE, ""))
+    woken = date_of(annotations.get(ANNOTATION_WOKEN, ""))
     if plans is None:
-        return Wish(asleep=said is True)
-    if said is not None and since is None:
-        return Wish(asleep=said)  # without a date it holds whatever the schedule says
+        # A request counts for the sleep it ended, not for one that was asked for later.
+        return Wish(asleep=said is True and (woken is None or (since is not None and woken < since)))
     down, up = plans
     slept, woke = down.before(now), up.before(now)
+    called = woken is not None and woken >= max(slept, since or slept)
+    if said is not None and since is None:
+        # Without a date it holds whatever the schedule says; a request, until its next evening.
+        return Wish(said and not called, down.after(now) if said and called else None)
     asleep, latest = slept > woke, max(slept, woke)
     if said is not None and since is not None and since > latest:
         asleep = said
+    asleep = asleep and not called
     return Wish(asleep, (up if asleep else down).after(now))
+
+
+def date_of(text: str) -> dt.datetime | None:
+    """A date as it is written in annotations; None for what is none."""
+    try:
+        found = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return found if found.tzinfo else found.replace(tzinfo=dt.UTC)
 
 
 def _said(text: str) -> tuple[bool | None, dt.datetime | None]:
@@ -105,14 +138,10 @@ def _said(text: str) -> tuple[bool | None, dt.datetime | None]:
     if not text:
         return None, None
     word, at, date = text.partition("@")
-    try:
-        since = dt.datetime.fromisoformat(date) if at else None
-    except ValueError:
-        since = None
-        word = ""
-    if word not in ("true", "false"):
+    since = date_of(date) if at else None
+    if word not in ("true", "false") or (at and since is None):
         raise HcpError(f"annotation {ANNOTATION_HIBERNATE} is {text!r}; write true or false, with @date where wanted")
-    return word == "true", since if since is None or since.tzinfo else since.replace(tzinfo=dt.UTC)
+    return word == "true", since
 
 
 def _zone(name: str) -> dt.tzinfo:

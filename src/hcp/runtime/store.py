@@ -10,6 +10,8 @@ from typing import Any
 Object = dict[str, Any]
 Objects = list[dict[str, Any]]
 Keys = list[str]
+# Of a string that is shared, in characters: records of applied fields are long, and the same for every cluster.
+_SHARED_AT_MOST = 16_384
 Change = tuple[Object | None, Object | None]
 Changes = list[Change]
 
@@ -34,6 +36,19 @@ def slim(obj: Object) -> Object:
         else:
             del meta["managedFields"]
     return obj
+
+
+def shared(value: Any) -> Any:
+    """The same value out of strings that all objects in memory share.
+
+    Those of one cluster mostly say what those of every other cluster say; each answer of a server brings them anew.
+    """
+    if isinstance(value, dict):
+        return {sys.intern(key): shared(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [shared(inner) for inner in value]
+    # Exactly a string: others cannot be shared. Documents are nobody else's.
+    return sys.intern(value) if type(value) is str and len(value) <= _SHARED_AT_MOST else value
 
 
 def _as_text(entry: Object) -> Object:
@@ -86,7 +101,8 @@ class Store:
 
     def kept(self, obj: Object) -> Object:
         """Of an object, what is kept in memory."""
-        return slim(obj if self._transform is None else self._transform(obj))
+        kept: Object = shared(slim(obj if self._transform is None else self._transform(obj)))
+        return kept
 
     def put(self, obj: Object) -> Change:
         key = sys.intern(key_of(obj))

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import urlsplit
 
 import yaml
@@ -54,6 +55,12 @@ class Answers:
         )
 
 
+class Once(Protocol):
+    """Whoever asks once."""
+
+    async def once(self) -> Answer: ...
+
+
 class Asking:
     """One new TLS connection and one request each time; `address` is asked instead of a resolver."""
 
@@ -94,7 +101,7 @@ class Asking:
 
 
 @asynccontextmanager
-async def steadily(asking: Asking, each_second: int = 20) -> AsyncIterator[Answers]:
+async def steadily(asking: Once, each_second: int = 20) -> AsyncIterator[Answers]:
     """Asks at that pace, however long answers take, until the block ends; then waits for those under way."""
     answers = Answers()
     stopping = asyncio.Event()

@@ -33,25 +33,39 @@ def with_nodes(
     count: int, name: str, cluster: str, folder: Path, release: str = "", more: tuple[str, ...] = ()
 ) -> Iterator[Cluster]:
     """The same with this many nodes, and with `more` flags of `hcp create cluster`."""
+    with with_operator(name, folder) as made:
+        chosen = ("--release-image", pushed(made, release)) if release else ()
+        create(made, cluster, count, *chosen, *more, "--wait", "--timeout", "25m")
+        yield made
+
+
+@contextlib.contextmanager
+def with_operator(name: str, folder: Path) -> Iterator[Cluster]:
+    """An embedded cluster with KubeVirt and the operator; it goes away again."""
     hcp("local", "up", "--name", name, "--profile", "kubevirt")
     try:
         made = Cluster(name, folder)
-        access = ("--kubeconfig", str(made.kubeconfig))
-        hcp("install", *access, "--wait-until-available")
-        secret = folder / "pull-secret.json"
-        secret.write_text('{"auths": {}}')
-        chosen: tuple[str, ...] = ()
-        if release:
-            lines = hcp("local", "push", "--name", name, release).stdout.splitlines()
-            chosen = ("--release-image", next(line.split()[1] for line in lines if line.startswith(f"{release} ")))
-        hcp(
-            *("create", "cluster", "kubevirt", "--name", cluster, "--pull-secret", str(secret), *access, *SMALL_VM),
-            *("--node-pool-replicas", str(count), "--control-plane-availability-policy", "SingleReplica"),
-            *(*chosen, *more, "--wait", "--timeout", "25m"),
-        )
+        hcp("install", "--kubeconfig", str(made.kubeconfig), "--wait-until-available")
         yield made
     finally:
         hcp("local", "down", "--name", name, "--purge")
+
+
+def pushed(management: Cluster, release: str) -> str:
+    """The image of this release in the cluster's own registry; what of it is missing is compiled first."""
+    lines = hcp("local", "push", "--name", management.name, release, seconds=5400).stdout.splitlines()
+    return next(line.split()[1] for line in lines if line.startswith(f"{release} "))
+
+
+def create(management: Cluster, cluster: str, count: int, *more: str) -> None:
+    """A hosted cluster of small machines."""
+    secret = management.kubeconfig.with_name("pull-secret.json")
+    secret.write_text('{"auths": {}}')
+    access = ("--kubeconfig", str(management.kubeconfig), "--pull-secret", str(secret))
+    hcp(
+        *("create", "cluster", "kubevirt", "--name", cluster, *access, *SMALL_VM, "--node-pool-replicas", str(count)),
+        *("--control-plane-availability-policy", "SingleReplica", *more),
+    )
 
 
 class Guest:

@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+import urllib.error
+import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +16,11 @@ import yaml
 HCP = Path(sys.executable).with_name("hcp")
 
 
-def hcp(*words: str, check: bool = True, env: dict[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    done = subprocess.run(
-        [str(HCP), *words], capture_output=True, text=True, check=False, timeout=1500, env={**os.environ, **(env or {})}
-    )
+def hcp(
+    *words: str, check: bool = True, env: dict[str, str] | None = None, seconds: float = 1500
+) -> subprocess.CompletedProcess[str]:
+    given = {**os.environ, **(env or {})}
+    done = subprocess.run([str(HCP), *words], capture_output=True, text=True, check=False, timeout=seconds, env=given)
     if check and done.returncode != 0:
         raise AssertionError(f"hcp {' '.join(words)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
     return done
@@ -87,6 +90,8 @@ def server(ns: str, name: str, image: str, **more: Any) -> dict[str, Any]:
         "        self.send_response(200); self.send_header('Content-Length', str(len(b))); self.end_headers()\n"
         "        self.wfile.write(b)\n"
         "    def log_message(self, *a): pass\n"
+        "import socket; h.ThreadingHTTPServer.address_family = socket.AF_INET6 if socket.has_dualstack_ipv6() else "
+        "socket.AF_INET\n"
         "h.ThreadingHTTPServer(('', 8080), H).serve_forever()\n"
     )
     container = {
@@ -116,3 +121,14 @@ def service(ns: str, name: str, kind: str = "ClusterIP") -> dict[str, Any]:
 
 def namespace(name: str) -> dict[str, Any]:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}}
+
+
+def open_url(url: str, host: str = "") -> str:
+    """What this machine gets from a URL: the body, or `failed: …`."""
+    request = urllib.request.Request(url, headers={"Host": host} if host else {})
+    try:
+        with urllib.request.urlopen(request, timeout=3) as answer:
+            body: bytes = answer.read()
+            return body.decode()
+    except (urllib.error.URLError, OSError) as error:
+        return f"failed: {error}"

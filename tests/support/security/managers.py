@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
 from typing import Any
 
-import yaml
 from tests.support.api_server import ApiServer, account_token, free_port
 
 from hcp import payload, pki
@@ -55,7 +55,7 @@ class Managers:
         config: dict[str, Any] = pki.kubeconfig(self._server.url, ca, b"", b"")
         config["users"][0]["user"] = {"token": token}
         path = self._directory / f"{account}.kubeconfig"
-        path.write_text(yaml.safe_dump(config))
+        path.write_text(json.dumps(config))  # which the stand-in of official builds can read
         return path
 
     def _run(self, component: str, account: str, kubeconfig: Path) -> None:

@@ -31,6 +31,16 @@ def test_every_right_but_the_list_of_pools_is_for_named_objects() -> None:
     assert {one["kind"] for one in made} == {"ServiceAccount", "Role", "RoleBinding"}
 
 
+def test_where_machines_outlive_their_management_cluster_they_may_be_listed_and_nothing_else() -> None:
+    spec = {"infraID": "x", "platform": {"kubevirt": {"credentials": {"infraNamespace": "vms"}}}}
+    external = replace(PLAN, cluster={**PLAN.cluster, "spec": spec})
+    rules = [one for one in jobs.rights_inside(external)[0]["rules"] if "resourceNames" not in one]
+    assert {kind for one in rules for kind in one["resources"]} == {
+        *("machines", "machinesets", "kubevirtmachines", "kubevirtmachinetemplates")
+    }
+    assert all(one["verbs"] == ["list"] for one in rules)
+
+
 def test_all_of_it_goes_with_the_schedule_or_the_cluster() -> None:
     owners = [one["metadata"]["ownerReferences"][0]["kind"] for one in jobs.own_rights(PLAN, "j")]
     assert owners == ["CronJob"] * 3

@@ -63,7 +63,7 @@ def test_reasons_nobody_knows_are_read_aloud() -> None:
 
 
 def test_no_machines_yet() -> None:
-    assert machine_messages.wait_of(pool()) == "NotFound: No Machines are created"
+    assert machine_messages.wait_of(pool()) == "no machine yet"
 
 
 @pytest.mark.parametrize(

@@ -123,6 +123,7 @@ TOGETHER = [
     (["--network-type=Other", "--ovn-kubernetes-mtu=9000"], "OVNKubernetes"),
     (["--disable-cluster-capabilities=baremetal", "--enable-cluster-capabilities=baremetal"], "both"),
     (["--cluster-cidr=10.0.0.0/16", "--cluster-cidr=10.1.0.0/16", "--cluster-cidr=10.2.0.0/16"], "at most two"),
+    (["--service-cidr=172.30.0.0/16", "--service-cidr=172.29.0.0/16"], "two ranges of IPv4"),
     (["--wait"], "--node-pool-replicas"),
     (["--api-server-address=x"], "hypershift"),
 ]
@@ -209,7 +210,7 @@ def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
         (["--memory=512Mi"], "less than a node needs"),
         (["--cluster-cidr=10.1.2.3/14"], "the range is 10.0.0.0/14"),
         (["--additional-network=name:nad"], "no namespace"),
-        (["--default-dual"], "has no effect: give both families"),
+        (["--default-dual"], "needs nodes with IPv6 addresses"),
         (["--external-dns-domain=x"], "Route"),
         (["--wait", "--node-pool-replicas=1"], "--wait does nothing with --render"),
     ],

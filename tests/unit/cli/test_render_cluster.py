@@ -228,6 +228,12 @@ def test_everything_about_the_control_plane(tmp_path: Path) -> None:
     assert found["pausedUntil"] == "true"
 
 
+def test_both_families_by_one_word(tmp_path: Path) -> None:
+    networking = spec(tmp_path, "--default-dual")["networking"]
+    assert networking["clusterNetwork"] == [{"cidr": "10.132.0.0/14"}, {"cidr": "fd01::/48"}]
+    assert networking["serviceNetwork"] == [{"cidr": "172.31.0.0/16"}, {"cidr": "fd02::/112"}]
+
+
 def test_mtu(tmp_path: Path) -> None:
     found = spec(tmp_path, "--ovn-kubernetes-mtu=9000")
     assert found["operatorConfiguration"] == {"clusterNetworkOperator": {"ovnKubernetesConfig": {"mtu": 9000}}}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-from conformance import storage_plan
+import pytest
+from conformance import storage_plan, storage_record
 from conformance.report import Result
 
 _HEAD = "[sig-storage] External Storage [Driver: csi.kubevirt.io]"
@@ -55,3 +56,19 @@ def test_the_table_counts_what_was_not_run() -> None:
     assert rows["snapshottable"] == [1, 0, 1, 0, 0]
     assert rows["together"] == [4, 1, 1, 0, 2]
     assert "no snapshot" in storage_plan.reasons(known)
+
+
+def test_a_record_says_the_same_when_it_is_read_again() -> None:
+    known = {
+        "b": Result("b", "failed", 12.4, "timed out\n  after\ta while"),
+        "a": Result("a", "passed", 30.0, "nothing to say"),
+        "strange": Result("strange", "passed", 1.0),
+    }
+    text = storage_record.write(["b", "a", "not run"], known)
+    assert text.splitlines()[1:] == ["passed\t30\ta\t", "failed\t12\tb\ttimed out after a while"]
+    assert storage_record.write(["a", "b"], storage_record.read(text)) == text
+
+
+def test_a_record_that_was_cut_off_is_refused() -> None:
+    with pytest.raises(ValueError, match="line 2 has 2 columns"):
+        storage_record.read("state\tseconds\tspec\twhy\npassed\t3\n")

@@ -34,7 +34,7 @@ def test_the_cluster_is_reached_through_the_socket_only() -> None:
 
 
 def test_arguments_carry_the_networks() -> None:
-    p = params(cluster_networks=("10.0.0.0/16",), service_networks=("172.30.0.0/16",), host_prefix=24)
+    p = params(cluster_networks=("10.0.0.0/16",), service_networks=("172.30.0.0/16",), host_prefixes=(24,))
     assert "--service-cluster-ip-range=172.30.0.0/16" in apiserver.arguments(p)
     assert "--cluster-cidr=10.0.0.0/16" in controller_manager.arguments(p)
     assert "--node-cidr-mask-size=24" in controller_manager.arguments(p)

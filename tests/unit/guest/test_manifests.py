@@ -56,6 +56,19 @@ def test_a_node_is_reached_by_its_own_agent_and_all_else_by_any() -> None:
     assert "--proxy-strategies=destHost,defaultRoute" in konnectivity.arguments(params())
 
 
+def test_a_guest_of_two_families_has_both_in_its_network_and_its_dns() -> None:
+    networks = {"cluster_networks": ("10.132.0.0/14", "fd01::/48"), "service_networks": ("172.31.0.0/16", "fd02::/112")}
+    g = GuestParams(params(**networks), images=IMAGES, own_network=True, highly_available=False)
+    found = {(m["kind"], m["metadata"]["name"]): m for m in manifests.objects(g)}
+    dns = found["Service", "kube-dns"]["spec"]
+    assert dns["clusterIPs"] == ["172.31.0.10", "fd02::a"] and dns["ipFamilyPolicy"] == "RequireDualStack"
+    network = json.loads(found["ConfigMap", "kube-flannel"]["data"]["net-conf.json"])
+    assert (network["Network"], network["IPv6Network"]) == ("10.132.0.0/14", "fd01::/48")
+    proxy = json.loads(found["ConfigMap", "kube-proxy"]["data"]["config.conf"])
+    assert proxy["clusterCIDR"] == "10.132.0.0/14,fd01::/48"
+    assert found["EndpointSlice", "kubernetes"]["addressType"] == "IPv4"
+
+
 def test_nodes_reach_the_api_by_the_advertise_address() -> None:
     objects = manifests.objects(guest())
     (slice_,) = [m for m in objects if m["kind"] == "EndpointSlice"]

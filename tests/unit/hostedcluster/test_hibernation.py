@@ -75,6 +75,12 @@ def test_the_owner_is_told_how_to_wake_it() -> None:
     assert hibernation.said(sleep, "Asleep")["Available"][2].endswith("Wake it with: hcp wake demo -n clusters")
     planned = replace(sleep, wish=Wish(True, dt.datetime(2026, 3, 12, 7, tzinfo=dt.UTC)))
     assert "by itself at 2026-03-12T07:00:00Z, or with: hcp wake" in hibernation.verdict(planned, "Asleep")[2]
+    called = replace(sleep, on_request=True)
+    assert "It wakes with the first request to its API, or with: hcp wake" in hibernation.verdict(called, "Asleep")[2]
+    both = replace(planned, on_request=True)
+    assert "07:00:00Z, with the first request to its API, or with: hcp" in hibernation.verdict(both, "Asleep")[2]
+    awake = Sleep(UP, "WakingUp", Machines(waiting="nodes report: a"), requested=True)
+    assert hibernation.verdict(awake, "WakingUp")[2].endswith("up after a request to its API: nodes report: a")
     down = Sleep(DOWN, "FallingAsleep", Machines(waiting="machines shut down: a"))
     assert hibernation.verdict(down, "FallingAsleep") == (
         False,

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.support.unit.hostedcluster import cluster
 
-from hcp.hostedcluster import ingress
+from hcp.hostedcluster import infra_ingress, ingress
 from hcp.hostedcluster.translate import params
 
 MANAGEMENT = "apps.mgmt.test"
@@ -65,3 +65,27 @@ def test_external_dns_finds_the_name_and_nothing_else_of_the_service_is_ours() -
     made = ingress.named(params(cluster()), "apps.demo.example.com")
     assert made["metadata"]["annotations"] == {"external-dns.alpha.kubernetes.io/hostname": "*.apps.demo.example.com"}
     assert set(made) == {"apiVersion", "kind", "metadata"}
+
+
+def test_elsewhere_nothing_of_here_owns_the_way_and_only_the_infra_id_marks_it() -> None:
+    made = cluster(platform={"type": "KubeVirt", "kubevirt": {"generateID": "abcdefghij"}})
+    p = params(made, owner={"kind": "HostedControlPlane", "name": "demo", "uid": "1"})
+    here = ingress.passthrough(p, made["spec"], "apps.demo.apps.infra.test", 31443)
+    service, route = infra_ingress.elsewhere(here, "vms", "demo-abcde")
+    for one in (service, route):
+        assert set(one["metadata"]) == {"name", "namespace", "labels"}
+        assert one["metadata"]["labels"] == {"hypershift.openshift.io/infra-id": "demo-abcde"}
+        assert one["metadata"]["namespace"] == "vms"
+    assert route["spec"] == here[1]["spec"]
+    assert "namespace vms" in ingress.todo(p, "apps.demo.bank.test", 31443, None, "vms")
+
+
+def test_it_is_asked_for_elsewhere_only_with_credentials() -> None:
+    away = {"credentials": {"infraNamespace": "vms", "infraKubeConfigSecret": {"name": "x", "key": "kubeconfig"}}}
+    assert infra_ingress.asked(spec(kubevirt=away))
+    assert not infra_ingress.asked(spec())
+    assert not infra_ingress.asked(spec(kubevirt={**away, "baseDomainPassthrough": False}))
+    assert not ingress.below(spec(dns={"baseDomainPrefix": ""})), "not all of the domain"
+    one, other = ({"data": {"kubeconfig": text}} for text in ("YQ==", "Yg=="))
+    assert infra_ingress.fingerprint(None) == ""
+    assert infra_ingress.fingerprint(one) != infra_ingress.fingerprint(other)

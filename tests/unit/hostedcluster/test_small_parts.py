@@ -87,7 +87,7 @@ def test_params_of_a_usual_cluster() -> None:
     assert p.publishing["APIServer"].type == "LoadBalancer"
     assert p.allocate_node_cidrs
     assert not p.highly_available
-    assert p.dns_ip() == "172.31.0.10"
+    assert p.dns_ips() == ("172.31.0.10",)
 
 
 def test_other_networks_decide_about_node_ranges_themselves() -> None:
@@ -96,9 +96,21 @@ def test_other_networks_decide_about_node_ranges_themselves() -> None:
     assert not translate.params(other).allocate_node_cidrs
 
 
-@pytest.mark.parametrize(("cidr", "prefix"), [("10.132.0.0/14", 23), ("10.0.0.0/24", 26), ("fd01::/48", 64)])
+@pytest.mark.parametrize(
+    ("cidr", "prefix"),
+    [
+        *(("10.132.0.0/14", 23), ("10.0.0.0/24", 26)),
+        *(("fd01::/48", 64), ("fd01::/32", 48), ("fd01::/64", 72), ("fd01::/124", 128)),
+    ],
+)
 def test_host_prefix_fits_the_network(cidr: str, prefix: int) -> None:
-    assert translate.host_prefix({"networking": {"clusterNetwork": [{"cidr": cidr}]}}) == prefix
+    assert translate.host_prefixes({"networking": {"clusterNetwork": [{"cidr": cidr}]}}) == (prefix,)
+
+
+def test_each_network_has_its_own_host_prefix() -> None:
+    networks = [{"cidr": "10.132.0.0/14"}, {"cidr": "fd01::/48", "hostPrefix": 60}]
+    assert translate.host_prefixes({"networking": {"clusterNetwork": networks}}) == (23, 60)
+    assert translate.host_prefixes({}) == (23,)
 
 
 def test_labels_that_policies_select_by_do_not_reach_pods() -> None:

@@ -25,7 +25,7 @@ def test_the_first_in_line_is_next() -> None:
     line = Line()
     line.ahead("a", "b", "c", "d")
     line.turns.done("a")
-    assert line.woken == ["c", "d"]
+    assert line.woken == ["c"], "whose turn it is, not everybody who waits"
     assert line.ahead("d", "c", "d") == [2 - 1, 0, 2]
 
 

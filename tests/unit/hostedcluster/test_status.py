@@ -127,16 +127,15 @@ def test_available_says_what_is_really_waited_for() -> None:
 
 
 def test_a_default_that_acts_in_part_is_told_and_nothing_is_wrong() -> None:
-    external = {"infraNamespace": "vms", "infraKubeConfigSecret": {"name": "infra", "key": "kubeconfig"}}
-    made = cluster(platform={"type": "KubeVirt", "kubevirt": {"baseDomainPassthrough": True, "credentials": external}})
+    made = cluster(dns={"baseDomain": "example.org"})
     partly = ignored_fields.acted_on_in_part(made["spec"])
     result = status.compute(made, healthy(partly_acted=partly), NOW)
     assert verdict(result, "AllFieldsHonoured") == ("True", "AsExpected")
-    assert "baseDomainPassthrough" in message(result, "AllFieldsHonoured")
+    assert "dns.baseDomain" in message(result, "AllFieldsHonoured")
     also = status.compute(made, healthy(partly_acted=partly, unacted=["fips"]), NOW)
     assert verdict(also, "AllFieldsHonoured") == ("False", "FieldsNotHonoured")
     assert "fips" in message(also, "AllFieldsHonoured")
-    assert "baseDomainPassthrough" in message(also, "AllFieldsHonoured")
+    assert "dns.baseDomain" in message(also, "AllFieldsHonoured")
     assert ignored_fields.acted_on_in_part(cluster()["spec"]) == []
 
 

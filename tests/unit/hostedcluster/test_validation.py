@@ -30,10 +30,20 @@ def test_a_usual_cluster_has_no_problems() -> None:
         (network(machineNetwork=[{"cidr": "172.31.1.0/24"}]), "overlaps"),
         (network(apiServer={"advertiseAddress": "10.132.0.1"}), "lies in networking.clusterNetwork"),
         (network(apiServer={"advertiseAddress": "here"}), "is not an IP address"),
+        (network(apiServer={"advertiseAddress": "fd00::5"}), "not of the IP family"),
+        (network(serviceNetwork=[{"cidr": "172.30.0.0/16"}, {"cidr": "172.29.0.0/16"}]), "two ranges of IPv4"),
+        (network(serviceNetwork=[{"cidr": "172.30.0.0/16"}, {"cidr": "fd02::/112"}]), "has IPv6, which"),
     ],
 )
 def test_networks(spec: dict[str, Any], text: str) -> None:
     assert any(text in p for p in validation.problems(cluster(**spec)))
+
+
+@pytest.mark.parametrize("services", [["172.31.0.0/16"], ["172.31.0.0/16", "fd02::/112"]])
+def test_two_families_are_no_problem(services: list[str]) -> None:
+    pods = [{"cidr": "10.132.0.0/14"}, {"cidr": "fd01::/48"}]
+    spec = {"networking": {"clusterNetwork": pods, "serviceNetwork": [{"cidr": one} for one in services]}}
+    assert validation.problems(cluster(**spec)) == []
 
 
 def publish(service: str, **strategy: Any) -> dict[str, Any]:

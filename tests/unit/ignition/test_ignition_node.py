@@ -55,6 +55,23 @@ def test_the_node_has_the_name_of_its_machine() -> None:
     assert "--hostname-override=%H" in units_of(document)["kubelet.service"]["contents"]
 
 
+def test_a_node_with_ipv6_says_which_addresses_it_has() -> None:
+    both = replace(given_input(), service_network=["172.31.0.0/16", "fd02::/112"], cluster_network=["10.1.0.0/16"])
+    units = units_of(node_document(both))
+    assert "$NODE_ADDRESSES" in units["kubelet.service"]["contents"]
+    assert "EnvironmentFile=-/run/node-addresses.env\n" in units["kubelet.service"]["contents"]
+    assert "--ipv6" in units["node-addresses.service"]["contents"]
+    assert "for family in 4 6;" in files_of(node_document(both))["/etc/kubernetes/node-addresses.sh"]
+    kubelet = yaml.safe_load(files_of(node_document(both))["/etc/kubernetes/kubelet.yaml"])
+    assert kubelet["clusterDNS"] == ["172.31.0.10", "fd02::a"]
+
+
+def test_a_node_with_ipv4_alone_has_nothing_of_it() -> None:
+    four = given_input(cluster_network=["10.132.0.0/14"])
+    assert rendered(four) == rendered(given_input())
+    assert b"NODE_ADDRESSES" not in rendered(four)
+
+
 def test_user_configuration_wins() -> None:
     mc = machine_config(
         "50-mine",

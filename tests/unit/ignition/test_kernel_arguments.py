@@ -42,7 +42,7 @@ class Disk:
         programs = folder / "bin"
         programs.mkdir()
         for name in ("systemctl", "sleep", "sync"):
-            (programs / name).write_text(f'#!/bin/sh\necho {name} "$@" >>{folder}/calls\n')
+            (programs / name).write_text(f'#!/bin/sh\necho {name} "$@" >>"{folder}/calls"\n')
             (programs / name).chmod(0o755)
         self.script = files[SCRIPT]
         self.environment = {

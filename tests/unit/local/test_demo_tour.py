@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from hcp.cli.main import main
 from hcp.errors import HcpError
 from hcp.local.demo import run as demo
 from hcp.local.demo import summary
+from hcp.local.demo.beside import Beside
 from hcp.local.demo.plan import Step, Tour, background, control_plane, machines, steps
 from hcp.local.demo.position import Position
 from hcp.payload.estimates import to_make
@@ -26,6 +29,23 @@ def test_a_cluster_from_an_earlier_run_keeps_its_profile() -> None:
     assert "--profile" not in control_plane(replace(TOUR, exists=True))[0].command
 
 
+@pytest.mark.parametrize("exists", [False, True])
+def test_the_command_tells_the_tour_what_there_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, exists: bool
+) -> None:
+    asked: list[Tour] = []
+    monkeypatch.setattr("hcp.local.demo.run.run", lambda tour, _: asked.append(tour))
+    monkeypatch.setattr("hcp.local.state.spec.load", lambda _: SimpleNamespace(has_node=True) if exists else None)
+    monkeypatch.setattr("hcp.cli.engine.terminal.end_like_an_interrupt", lambda: None)
+    assert main("hcp", ["demo", "--folder", str(tmp_path)]) == 0
+    assert asked == [Tour("default", "demo", 2, tmp_path, exists=exists)]
+
+
+def test_fewer_nodes_than_none_are_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main("hcp", ["demo", "--nodes", "-1"]) != 0
+    assert "cannot be negative" in capsys.readouterr().err
+
+
 def test_compilers_and_kubevirt_do_not_wait_for_each_other_where_official_builds_are_fetched() -> None:
     fetching = replace(TOUR, fetches=True)
     titles = [step.title for step in steps(fetching)]
@@ -33,8 +53,45 @@ def test_compilers_and_kubevirt_do_not_wait_for_each_other_where_official_builds
     assert sorted(titles) == sorted(step.title for step in steps(TOUR))
     machines_parts, unpublished = background(fetching)
     assert "image-virt-launcher" in machines_parts
-    assert {"cluster-api", "cluster-api-kubevirt", "ignition"} <= set(unpublished[2:6])
-    assert "kubernetes-1.36" not in unpublished  # it is fetched
+    assert {"ignition", "mirror-proxy"} <= set(unpublished[2:6])
+    assert not {"kubernetes-1.36", "cluster-api", "cluster-api-kubevirt"} & set(unpublished)  # they are fetched
+
+
+def test_where_official_builds_are_fetched_kubevirt_starts_while_the_control_plane_does() -> None:
+    todo = steps(replace(TOUR, fetches=True))
+    [beside] = [number for number, step in enumerate(todo) if step.beside]
+    [joined] = [number for number, step in enumerate(todo) if step.needs_beside]
+    between = [step.title for step in todo[beside + 1 : joined]]
+    assert todo[beside].title == "KubeVirt and CDI on the management cluster"
+    assert "The operator" in between
+    assert "A hosted cluster" in between
+    assert todo[joined].title.endswith("virtual machines as nodes")
+    assert not [step for step in steps(TOUR) if step.beside or step.needs_beside]
+
+
+def test_a_step_beside_others_is_waited_for_and_its_failure_names_it(tmp_path: Path) -> None:
+    said: list[str] = []
+    laps: list[tuple[str, float]] = []
+    good, bad = Step("Good", ["local", "up", "--help"]), Step("Bad", ["local", "no-such-command"])
+    with Beside(tmp_path, said.append, laps) as beside:
+        beside.start(good, Position(0, [good, bad]))
+        beside.wait()
+        assert [title for title, _ in laps] == ["Good"]
+        beside.start(bad, Position(1, [good, bad]))
+        with pytest.raises(HcpError, match="Step 2, 'Bad'"):
+            beside.wait()
+    assert "goes on beside the next steps" in "\n".join(said)
+    assert (tmp_path / "step-1.log").read_text().startswith("Makes a real Kubernetes cluster")
+
+
+def test_a_step_beside_others_ends_with_the_tour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hcp.local.demo.beside.hcp", lambda words: ["sleep", *words])
+    with pytest.raises(KeyboardInterrupt), Beside(tmp_path, lambda _: None, []) as beside:
+        step = Step("Long", ["3600"])
+        beside.start(step, Position(0, [step]))
+        child = beside._running[0].child
+        raise KeyboardInterrupt
+    assert child.poll() is not None
 
 
 def test_built_from_source_only_parts_of_machines_are_made_in_the_background() -> None:

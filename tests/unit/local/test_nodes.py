@@ -30,11 +30,11 @@ def test_nodes_have_names_addresses_and_pods_of_their_own() -> None:
     found = nodes.all_nodes(replace(ONE, joined=list(range(2, MAX_NODES + 1))))
     assert [node.name for node in found[:3]] == ["hcp-t", "hcp-t-2", "hcp-t-3"]
     assert len({node.address for node in found}) == len({node.link for node in found}) == MAX_NODES
-    ranges = [ipaddress.ip_network(node.pods) for node in found]
+    ranges = [ipaddress.ip_network(node.pods[0]) for node in found]
     assert not any(one.overlaps(other) for one in ranges for other in ranges if one != other)
     whole = ipaddress.IPv4Network(found[0].plan.pods)
     joined = ipaddress.IPv4Network(found[0].plan.joined_nodes)
-    assert all(ipaddress.IPv4Network(node.pods).subnet_of(whole) for node in found)
+    assert all(ipaddress.IPv4Network(node.pods[0]).subnet_of(whole) for node in found)
     assert all(ipaddress.ip_address(node.address) in joined for node in found[1:])
     assert not joined.overlaps(ipaddress.IPv4Network(found[0].plan.load_balancers))
     assert {found[0].address, found[0].plan.host, found[0].plan.registry}.isdisjoint(map(str, joined))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from hcp.api import names
 from hcp.kube.client import MANAGER
-from hcp.nodepool import capacity, scaling
+from hcp.nodepool import capacity, inherited, scaling
 from hcp.nodepool.machines import PAUSED, DeploymentInput, machine_deployment
 from hcp.nodepool.observed import Machines
 
@@ -34,6 +35,15 @@ def test_a_new_pool_has_its_smallest_size_and_from_then_on_the_size_is_not_ours(
     assert deployment(exists=False, **BOUNDS)["spec"]["replicas"] == 0
     assert "replicas" not in deployment(exists=True, **BOUNDS)["spec"]
     assert deployment(exists=True, replicas=3)["spec"]["replicas"] == 3
+
+
+def test_a_pool_that_takes_machines_over_has_as_many_as_there_are() -> None:
+    found = [{"spec": {"replicas": 2}}, {"spec": {"replicas": 1}}]
+    assert inherited.size(found) == 3 and inherited.size([]) is None
+    given = DeploymentInput("clusters-demo", pool(**BOUNDS), "demo-x", "t", "u", "1.36.3", False, size=3)
+    assert machine_deployment(given)["spec"]["replicas"] == 3
+    over = replace(given, size=9)
+    assert machine_deployment(over)["spec"]["replicas"] == 4, "within the bounds"
 
 
 def bounds(made: dict[str, Any]) -> tuple[str, str]:

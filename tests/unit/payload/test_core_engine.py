@@ -182,7 +182,7 @@ def test_artifacts_are_read_only(workshop: Workshop) -> None:
     assert path.stat().st_mode & 0o222 == 0
 
 
-def test_an_unknown_component_is_named_with_the_known_ones(workshop: Workshop) -> None:
+def test_an_unknown_component_is_named_with_what_is_like_it(workshop: Workshop) -> None:
     workshop.add("tool")
     with pytest.raises(HcpError, match='no payload component "toool"') as caught:
         workshop.engine().ensure(["toool"])

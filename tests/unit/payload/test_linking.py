@@ -207,6 +207,10 @@ def test_library_packages_among_the_dependencies() -> None:
     assert library_packages(depends) == ("libsystemd0", "libssl3", "zlib1g")
 
 
+# NSS loads its own parts by name while it runs: no file says that it needs them.
+LOADED = {"usr/lib/*-linux-gnu/libsoftokn3.so", "usr/lib/*-linux-gnu/libfreebl*.so"}
+
+
 def test_no_recipe_takes_single_libraries_by_hand() -> None:
     """The builder finds them, all of them; a list by hand was complete only on the machine it was written on."""
     taken = [
@@ -214,7 +218,7 @@ def test_no_recipe_takes_single_libraries_by_hand() -> None:
         for name, entry in table()["component"].items()
         for members in entry.get("unpack", {}).values()
         for pattern in members
-        if ".so" in pattern
+        if ".so" in pattern and pattern not in LOADED
     ]
     assert taken == []
 

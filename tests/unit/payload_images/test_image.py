@@ -11,11 +11,15 @@ import pytest
 
 from hcp.errors import HcpError
 from hcp.oci.writer import ImageConfig, Layer, Layout, read_layout, write_image
+from hcp.operator.capi import MANAGERS
 from hcp.payload import BuildContext, Component, Engine, Progress
+from hcp.payload.builders.capi import OFFICIAL
 from hcp.payload.image import Image, Take, binaries, image_component, image_digest, reference
+from hcp.payload.images.static import static_images
 from hcp.payload.registry import Registry
 from hcp.payload.store import Store
 from hcp.payload.transfer import export, import_file
+from hcp.payload.versions import component_table
 
 IMAGE = Image(
     "tool",
@@ -59,6 +63,27 @@ def test_everything_described_is_inside(tmp_path: Path) -> None:
     assert (members["data"].mode, members["data"].uid) == (0o750, 107)
     assert "usr/share/.wh.doc" in members
     assert members["tmp"].mode == 0o1777
+
+
+@pytest.mark.parametrize("official", [False, True])
+@pytest.mark.parametrize("name", ["cluster-api", "cluster-api-kubevirt"])
+def test_a_manager_is_where_its_pod_starts_it_with_the_official_one_beside_it(
+    tmp_path: Path, name: str, official: bool
+) -> None:
+    [command] = component_table(name)["commands"]
+    programs = {command, command + OFFICIAL} if official else {command}
+
+    def manager(ctx: BuildContext) -> None:
+        (ctx.out / "bin").mkdir()
+        for program in programs:
+            (ctx.out / "bin" / program).write_text(program)
+
+    [image] = [image for image in static_images() if image.name == name]
+    registry = Registry([Component(name, "1", manager), image_component(image)])
+    engine = Engine(registry, Store(tmp_path / "cache"), Progress(io.StringIO(), live=False))
+    members = _members(read_layout(engine.ensure([image.component])[image.component] / "image"))
+    assert {path for path, member in members.items() if path.startswith(command) and member.mode == 0o755} == programs
+    assert MANAGERS[name][1] == f"/{command}", "as the operator starts it"
 
 
 def test_pods_can_see_that_the_user_is_not_root(tmp_path: Path) -> None:

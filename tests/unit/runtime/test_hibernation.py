@@ -15,6 +15,7 @@ DOWN, UP, ASKED, ZONE = (
     names.ANNOTATION_HIBERNATE,
     names.ANNOTATION_HIBERNATE_TIME_ZONE,
 )
+WOKEN = names.ANNOTATION_WOKEN
 WORKDAYS = {DOWN: "0 19 * * 1-5", UP: "0 7 * * 1-5"}
 
 
@@ -41,6 +42,23 @@ def at(text: str) -> dt.datetime:
         ({**WORKDAYS, ASKED: "false@2026-03-11T22:00:00Z"}, "2026-03-12T20:00", True, "2026-03-13T07:00"),
         ({**WORKDAYS, ASKED: "true@2026-03-11T12:00:00Z"}, "2026-03-11T13:00", True, "2026-03-12T07:00"),
         ({**WORKDAYS, ASKED: "true@2026-03-11T12:00:00Z"}, "2026-03-12T08:00", False, "2026-03-12T19:00"),
+        # A request wakes it until the next evening, and counts for no later sleep.
+        ({ASKED: "true@2026-03-11T11:00:00Z", WOKEN: "2026-03-11T11:30:00Z"}, "2026-03-11T12:00", False, None),
+        ({ASKED: "true@2026-03-11T11:00:00Z", WOKEN: "2026-03-11T10:30:00Z"}, "2026-03-11T12:00", True, None),
+        ({ASKED: "true", WOKEN: "2026-03-11T10:30:00Z"}, "2026-03-11T12:00", False, None),
+        ({ASKED: "true", WOKEN: "yesterday"}, "2026-03-11T12:00", True, None),
+        ({WOKEN: "2026-03-11T10:30:00Z"}, "2026-03-11T12:00", False, None),
+        ({**WORKDAYS, WOKEN: "2026-03-11T22:00:00Z"}, "2026-03-11T23:00", False, "2026-03-12T19:00"),
+        ({**WORKDAYS, WOKEN: "2026-03-11T22:00:00Z"}, "2026-03-12T19:00", True, "2026-03-13T07:00"),
+        ({**WORKDAYS, WOKEN: "2026-03-14T12:00:00Z"}, "2026-03-15T12:00", False, "2026-03-16T19:00"),
+        (
+            {**WORKDAYS, ASKED: "true@2026-03-11T23:00:00Z", WOKEN: "2026-03-11T22:00:00Z"},
+            "2026-03-11T23:30",
+            True,
+            "2026-03-12T07:00",
+        ),
+        ({**WORKDAYS, ASKED: "true", WOKEN: "2026-03-11T22:00:00Z"}, "2026-03-12T12:00", False, "2026-03-12T19:00"),
+        ({**WORKDAYS, ASKED: "true", WOKEN: "2026-03-11T22:00:00Z"}, "2026-03-12T20:00", True, None),
         # Without a date it holds, whatever the schedule says.
         ({**WORKDAYS, ASKED: "false"}, "2026-03-14T12:00", False, None),
         ({**WORKDAYS, ZONE: "Europe/Berlin"}, "2026-03-11T18:30", True, "2026-03-12T06:00"),

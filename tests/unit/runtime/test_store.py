@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from hypothesis import given
@@ -76,3 +77,13 @@ def test_an_index_always_equals_a_scan(steps: list[tuple[str, str, bool]]) -> No
         scanned = {key_of(o) for o in store.list(None) if o["metadata"]["labels"]["app"] == app}
         assert {key_of(o) for o in store.by_index("app", app)} == scanned
     assert len(store.list("n")) == len(store)
+
+
+def test_what_two_objects_say_alike_is_in_memory_once() -> None:
+    store = Store()
+    for name in ("a", "b"):
+        made = json.loads(json.dumps({**obj(name, app="kube-apiserver"), "data": {"long": "x" * 500, "n": 1}}))
+        assert store.put(made)[1] == made
+    one, other = (store.get(f"n/{name}") or {} for name in ("a", "b"))
+    assert one["metadata"]["labels"]["app"] is other["metadata"]["labels"]["app"]
+    assert all(mine is theirs for mine, theirs in zip(one["metadata"], other["metadata"], strict=True))

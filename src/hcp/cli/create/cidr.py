@@ -21,6 +21,17 @@ def read(flag: str, noun: str, value: str) -> Network:
         raise UsageError(f'invalid argument "{value}" for "--{flag}" flag', cause=cause, hint=f"{FORM}") from None
 
 
+def _one_of_each_family(flag: str, values: list[tuple[str, Network]]) -> None:
+    if flag == "machine-cidr" or len({network.version for _, network in values}) == len(values):
+        return
+    value, network = values[-1]
+    raise UsageError(
+        f'invalid argument "{value}" for "--{flag}" flag',
+        cause=f"two ranges of IPv{network.version} are given",
+        hint=f"two are possible as one of each family, for example --{flag} 10.132.0.0/14 --{flag} fd01::/48",
+    )
+
+
 def check(given: dict[str, list[str]]) -> list[str]:
     """Refuses what cannot be read or overlaps; returns warnings. Keys are flag names."""
     nouns = {"cluster-cidr": "ClusterCIDR", "service-cidr": "ServiceCIDR", "machine-cidr": "MachineCIDR"}
@@ -33,6 +44,7 @@ def check(given: dict[str, list[str]]) -> list[str]:
                 cause=f"{len(values)} ranges are given",
                 hint="at most two are allowed, one per address family",
             )
+        _one_of_each_family(flag, [(value, read(flag, nouns[flag], value)) for value in values])
         for value in values:
             network = read(flag, nouns[flag], value)
             if str(network) != value and network.network_address != ipaddress.ip_address(value.partition("/")[0]):

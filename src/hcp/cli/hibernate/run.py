@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Mapping
 from typing import Any
 
 from hcp.api import conditions as c
 from hcp.api import names
-from hcp.api.paths import annotations_of
+from hcp.api.paths import annotations_of, at
 from hcp.cli.engine.command import Call, UsageError
 from hcp.cli.shared import health
 from hcp.cli.shared.cluster import connect
@@ -32,15 +33,18 @@ async def hibernate(call: Call) -> int:
     async with connect(call) as client:
         found = await _found(client, call, name)
         now = dt.datetime.now(dt.UTC)
+        on_request = _on_request(call, found)
         if plan is None:
-            await _annotate(client, call, name, {names.ANNOTATION_HIBERNATE: hibernation.asked(True, now)})
-            print(f"HostedCluster {name}: falls asleep", flush=True)
+            values = {names.ANNOTATION_HIBERNATE: hibernation.asked(True, now)}
+            await _annotate(client, call, name, {**values, **on_request})
+            print(f"HostedCluster {name}: falls asleep{_request_words(found, on_request)}", flush=True)
             if call.switch("wait"):
                 await _wait(client, call, name, asleep=True)
             return 0
-        await _annotate(client, call, name, {**plan, names.ANNOTATION_HIBERNATE: None})
+        await _annotate(client, call, name, {**plan, names.ANNOTATION_HIBERNATE: None, **on_request})
         wish = hibernation.wish({key: value for key, value in plan.items() if value}, now)
-        print(f"HostedCluster {name}: {_next(wish, planned=not call.switch('no-schedule'))}", flush=True)
+        words = "" if call.switch("no-schedule") else _request_words(found, on_request)
+        print(f"HostedCluster {name}: {_next(wish, planned=not call.switch('no-schedule'))}{words}", flush=True)
         if call.switch("wait") and (wish.asleep or hibernation.stage(found)):
             await _wait(client, call, name, asleep=wish.asleep)
     return 0
@@ -92,6 +96,35 @@ def _next(wish: hibernation.Wish, *, planned: bool) -> str:
     return f"falls asleep now and wakes at {when}" if wish.asleep else f"is awake and falls asleep at {when}"
 
 
+def _on_request(call: Call, found: Object) -> dict[str, str | None]:
+    """What the flag asks for; nothing where it is not given, so that a schedule keeps it."""
+    if not call.changed("wake-on-request"):
+        return {}
+    if not call.switch("wake-on-request"):
+        return {names.ANNOTATION_WAKE_ON_REQUEST: None}
+    how = _published(found)
+    if how != "Route":
+        raise HcpError(
+            f"the API of {call.text('namespace')}/{call.arg('NAME') or call.text('name')} is published by {how}: "
+            "nobody would see requests while it sleeps",
+            hint="clusters made with --publish route can be woken by a request; others by hcp wake or a schedule",
+        )
+    return {names.ANNOTATION_WAKE_ON_REQUEST: "true"}
+
+
+def _published(found: Object) -> str:
+    services: list[Object] = found["spec"].get("services") or []
+    types = [at(one, "servicePublishingStrategy.type") for one in services if one.get("service") == "APIServer"]
+    return str(next(filter(None, types), "Route"))
+
+
+def _request_words(found: Object, asked: dict[str, str | None]) -> str:
+    """Said each time: who sets it once may have forgotten it."""
+    merged = {**annotations_of(found), **asked}
+    holds = merged.get(names.ANNOTATION_WAKE_ON_REQUEST) == "true"
+    return "; the first request to its API wakes it" if holds else ""
+
+
 async def _found(client: Client, call: Call, name: str) -> Object:
     found = await find_cluster(client, call.prog, call.text("namespace"), name)
     if found["metadata"].get("deletionTimestamp"):
@@ -99,8 +132,9 @@ async def _found(client: Client, call: Call, name: str) -> Object:
     return found
 
 
-async def _annotate(client: Client, call: Call, name: str, values: dict[str, str | None]) -> None:
-    body = {"metadata": {"annotations": values}}
+async def _annotate(client: Client, call: Call, name: str, values: Mapping[str, str | None]) -> None:
+    """What is asked now holds from now on: a request that woke it before counts no longer."""
+    body = {"metadata": {"annotations": {names.ANNOTATION_WOKEN: None, **values}}}
     await client.patch(HOSTEDCLUSTERS, name, call.text("namespace"), body, manager=names.CLI_FIELD_MANAGER)
 
 

@@ -9,7 +9,8 @@ COMMAND = Command(
     "wake",
     "Wake a hosted cluster that sleeps",
     long="Its control plane starts first, then its machines, with the disks and names they had. A cluster with a "
-    "schedule falls asleep again at its next date.",
+    "schedule falls asleep again at its next date. One that was put to sleep with --wake-on-request also wakes when "
+    "somebody connects to its API.",
     examples=(("And wait for its nodes", "{prog} wake demo --wait"),),
     args=(Arg("NAME", "hosted cluster", optional=True),),
     flags=(

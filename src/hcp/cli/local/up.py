@@ -18,6 +18,7 @@ COMMAND = Command(
     examples=(
         ("A management cluster with KubeVirt", "sudo {prog} local up"),
         ("One with snapshots and shared volumes", "sudo {prog} local up --with storage"),
+        ("One with IPv4 and IPv6", "sudo {prog} local up --ip-family dual"),
         ("Only an API server, for tests", "{prog} local up --name test --profile api"),
     ),
     flags=(
@@ -52,6 +53,13 @@ COMMAND = Command(
             choices=("storage", "olm", "mirrors", "metallb"),
             metavar="extra",
         ),
+        Flag(
+            "ip-family",
+            "string",
+            "ipv4",
+            "addresses of pods, Services and nodes (default of an existing cluster: its own)",
+            choices=("ipv4", "ipv6", "dual"),
+        ),
         Flag("nodes", "int", 1, "how many nodes it shall have; what joined once stays"),
         Flag("from", "string", "", "take binaries and images from this folder where it holds them", metavar="dir"),
         *SOURCE_FLAGS,
@@ -78,6 +86,7 @@ def run(call: Call) -> int:
         _bytes(call.text("volumes")),
         call.number("nodes") if call.changed("nodes") else None,
         tuple(call.items("with")),
+        call.text("ip-family") if call.changed("ip-family") else None,
     )
     outcome = up(request, note)
     print(summary(outcome))

@@ -12,16 +12,17 @@ from hcp.backup.objects import Kept
 from hcp.backup.sealing import Lock
 from hcp.backup.stores.base import Store
 from hcp.cli.engine.command import Call
-from hcp.cli.engine.terminal import note, warn
+from hcp.cli.engine.terminal import note
+from hcp.cli.restore import machines
+from hcp.cli.restore.machines import AGAIN
 from hcp.cli.shared.backup_store import lock_of, store_of
 from hcp.cli.shared.cluster import connect
-from hcp.cli.shared.kubeconfigs import from_secret
 from hcp.cli.shared.progress import wait_until
 from hcp.cli.shared.waiting import wait_cluster
 from hcp.cli.shared.watched import Watched
 from hcp.errors import HcpError
-from hcp.kube import Client, untrusted_kubeconfig
-from hcp.kube.resources import HOSTEDCLUSTERS, NODES, PODS
+from hcp.kube import Client
+from hcp.kube.resources import HOSTEDCLUSTERS, PODS
 
 Object = dict[str, Any]
 NOT_FOUND = 4
@@ -37,6 +38,7 @@ async def run(call: Call) -> int:
         _allowed(call, kept)
         told = whole.header.told
         note(f"made {told.get('created')} by hcp {told.get('hcp')}; {whole.snapshot.size / 1024**2:.1f} MiB of etcd")
+        await machines.first_look(call, client, kept)
         await restoring.begin(client, kept, whole, str(name), note)
         await _send(call, client, store, lock, name, kept, whole)
         await wait_cluster(
@@ -46,9 +48,9 @@ async def run(call: Call) -> int:
             called,
             call.seconds("timeout"),
             with_nodes=False,
-            again=_again(call),
+            again=AGAIN,
         )
-        await _nodes(call, client, kept)
+        await machines.bring_back(call, client, kept)
         await _tell(call, client, kept)
     return 0
 
@@ -104,43 +106,14 @@ async def _send(call: Call, client: Client, store: Store, lock: Lock, name: Name
             judge,
             late=f"pod {kept.hosted}/{member} does not wait for its snapshot",
             seconds=call.seconds("timeout"),
-            hint=f"{call.prog} status {kept.name} -n {kept.namespace} shows why; {_again(call)}",
-            again=_again(call),
+            hint=f"{call.prog} status {kept.name} -n {kept.namespace} shows why; {AGAIN}",
+            again=AGAIN,
         )
         if restoring.waits(pod.one()):
             await restoring.send(client, kept, member, whole, checking.snapshot(store, name, lock))
             sent.add(member)
     if sent:
         note(f"the snapshot was sent to {', '.join(sorted(sent))}")
-
-
-async def _nodes(call: Call, client: Client, kept: Kept) -> None:
-    """Machines of lost pools never come back; their Nodes would stay in the cluster for ever, and pods on them."""
-    if call.switch("no-node-pools") or not kept.pools:
-        return
-    made = await restoring.pools(client, kept)
-    if not made:
-        return
-    try:
-        gone = await _former_nodes(call, client, kept)
-        if gone:
-            note(f"former nodes were taken out of the cluster: {', '.join(gone)}")
-    except HcpError as error:
-        warn(f"former nodes could not be taken out of the cluster, do it with kubectl delete node: {error}")
-    note(f"node pools are made anew: {', '.join(made)}")
-
-
-async def _former_nodes(call: Call, client: Client, kept: Kept) -> list[str]:
-    """All there are: no machine of a new pool has had the time to join."""
-    if at(kept.cluster, "spec.platform.type") != "KubeVirt":
-        return []
-    live = await client.get(HOSTEDCLUSTERS, kept.name, kept.namespace)
-    gone = []
-    async with Client(untrusted_kubeconfig.load(await from_secret(client, call.prog, live))) as guest:
-        for node in await guest.list(NODES):
-            await guest.delete(NODES, node["metadata"]["name"], missing_ok=True)
-            gone.append(str(node["metadata"]["name"]))
-    return gone
 
 
 async def _tell(call: Call, client: Client, kept: Kept) -> None:
@@ -154,7 +127,3 @@ async def _tell(call: Call, client: Client, kept: Kept) -> None:
     )
     if at(kept.cluster, "spec.pausedUntil"):
         note("It was paused when the backup was made and is not any more")
-
-
-def _again(call: Call) -> str:
-    return "run the same command again, it goes on where it stopped"

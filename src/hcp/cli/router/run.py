@@ -40,6 +40,12 @@ COMMAND = Command(
             metavar="namespace/name",
         ),
         Flag("ingress-class", "string", "", "class of the Ingresses to serve (default: none)"),
+        Flag(
+            "wake-sleeping",
+            "bool",
+            False,
+            "hold connections to hosted APIs that sleep, and have them woken, where their owners want it",
+        ),
         Flag("kubeconfig", "string", "", "kubeconfig of the cluster; empty uses the usual places", metavar="file"),
     ),
     handler="hcp.cli.router.run:run",
@@ -83,5 +89,6 @@ async def run(call: Call) -> int | None:
                 foreign_wildcards=call.switch("allow-hosts-under-foreign-wildcards"),
                 certificate=_secret(call.text("default-certificate")),
                 ingress_class=_class(call),
+                wakes=call.switch("wake-sleeping"),
             )
         )

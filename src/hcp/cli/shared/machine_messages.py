@@ -43,6 +43,12 @@ STAGES = {
     "Deleting": "going away",
     "Draining": "being drained",
 }
+# Where no machine is told of: what a pool as a whole waits for.
+POOL_STAGES = {
+    c.NOT_FOUND: "no machine yet",
+    "WaitingForAvailableMachines": "waiting for nodes",
+    c.NODES_NOT_LIVE_MIGRATABLE: "waiting for nodes",
+}
 ROOM = "no room for it"
 ADVICE = {
     ROOM: "too little memory or CPU on the infra cluster: ask for less (--memory, --cores, --replicas), or add some",
@@ -71,7 +77,8 @@ def wait_of(pool: Object) -> str:
     if counts:
         return ", ".join(f"{count} {stage}" for stage, count in counts.items())
     bad = hindrances(pool)
-    return cut(explain(bad[0])) if bad else "waiting"
+    known = [POOL_STAGES[item["reason"]] for item in bad if item.get("reason") in POOL_STAGES]
+    return known[0] if known else cut(explain(bad[0])) if bad else "waiting"
 
 
 def trouble_of(pool: Object) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from hcp.api import names
 from hcp.api import spec as hosted
+from hcp.api.addresses import in_url
 from hcp.api.paths import at, block
 from hcp.guest.objects import Manifest, obj
 from hcp.guest.own_network import own_network
@@ -67,9 +68,7 @@ def _infrastructure(spec: Mapping[str, Any], told: Mapping[str, Any]) -> Manifes
 
 
 def _url(host: str, port: Any) -> str:
-    if not host:
-        return ""
-    return f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
+    return f"https://{in_url(host)}:{port}" if host else ""
 
 
 def _network(spec: Mapping[str, Any]) -> Manifest:

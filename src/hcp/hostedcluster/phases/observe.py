@@ -8,7 +8,7 @@ from hcp.api import conditions as c
 from hcp.api.names import IGNITION_NODE_PORT, IGNITION_SERVER
 from hcp.api.paths import annotations_of, at
 from hcp.hostedcluster.scope import Learned, Scope
-from hcp.kube.resources import DEPLOYMENTS, NODEPOOLS, NODES, ROUTES, SECRETS, SERVICES, STATEFULSETS, STORAGECLASSES
+from hcp.kube.resources import DEPLOYMENTS, NODES, ROUTES, SECRETS, SERVICES, STATEFULSETS, STORAGECLASSES
 from hcp.runtime.conditions import get_condition, is_false
 from hcp.runtime.workloads import serving
 
@@ -36,15 +36,8 @@ async def run(scope: Scope) -> Learned | None:
 
 
 def _not_migratable(scope: Scope) -> tuple[str, ...]:
-    pools = scope.cache.list(NODEPOOLS, scope.params.cluster_namespace)
-    return tuple(
-        sorted(
-            pool["metadata"]["name"]
-            for pool in pools
-            if pool["spec"].get("clusterName") == scope.params.name
-            and is_false(at(pool, "status.conditions"), c.KUBEVIRT_LIVE_MIGRATABLE)
-        )
-    )
+    lacking = [pool for pool in scope.pools if is_false(at(pool, "status.conditions"), c.KUBEVIRT_LIVE_MIGRATABLE)]
+    return tuple(sorted(pool["metadata"]["name"] for pool in lacking))
 
 
 def _storage_problem(scope: Scope) -> str:

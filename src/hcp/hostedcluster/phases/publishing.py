@@ -17,10 +17,16 @@ async def run(scope: Scope) -> Learned:
     found, missing = {}, []
     for service, name in (("APIServer", names.API_SERVICE), ("Konnectivity", names.KONNECTIVITY_SERVICE)):
         publishing = p.published(service)
-        found[service] = services.endpoint(publishing, by_name.get(("Service", name)), by_name.get(("Route", name)))
+        live_service, route = by_name.get(("Service", name)), by_name.get(("Route", name))
+        found[service] = services.endpoint(publishing, live_service, route, six=":" in p.service_networks[0])
         if found[service] is None:
             missing.append(services.waiting_for(publishing))
+    api = by_name.get(("Service", names.API_SERVICE))
     return Learned(
-        params={"api_endpoint": found["APIServer"], "konnectivity_endpoint": found["Konnectivity"]},
+        params={
+            "api_endpoint": found["APIServer"],
+            "api_addresses": services.balancer_addresses(found["APIServer"], api),
+            "konnectivity_endpoint": found["Konnectivity"],
+        },
         seen={"api_endpoint": found["APIServer"], "waiting_for": tuple(missing)},
     )

@@ -7,7 +7,7 @@ from typing import Any
 from hcp.api.manifests import Object, config_map
 from hcp.api.names import CONFIG_NAMESPACE
 from hcp.local.addons.objects import namespace
-from hcp.local.network.addresses import NODE_PREFIX, REGISTRY_HOST, REGISTRY_PORT, Addresses
+from hcp.local.network.addresses import REGISTRY_HOST, REGISTRY_PORT, Addresses
 
 GROUP = "config.openshift.io"
 TRUST = "registry-ca"
@@ -69,8 +69,8 @@ def objects(plan: Addresses, registry_ca: str) -> list[Object]:
     """The objects named `cluster`, and the registry's authority where additionalTrustedCA points to."""
     key = f"{REGISTRY_HOST}..{REGISTRY_PORT}"
     network = {
-        "clusterNetwork": [{"cidr": plan.pods, "hostPrefix": NODE_PREFIX}],
-        "serviceNetwork": [plan.services],
+        "clusterNetwork": [{"cidr": stack.pods, "hostPrefix": stack.node_prefix} for stack in plan.stacks],
+        "serviceNetwork": [stack.services for stack in plan.stacks],
         "networkType": "ptp",
     }
     return [

@@ -11,6 +11,7 @@ from hcp.local.addons.applying import apply_all, digest_of
 from hcp.local.addons.context import Context
 from hcp.local.addons.images import push, references
 from hcp.local.host.resolvers import machine_nameservers
+from hcp.local.network.addresses import IPV6, Addresses
 from hcp.local.state import parts
 from hcp.local.state.nodes import first
 
@@ -53,7 +54,7 @@ def objects(ctx: Context, refs: dict[str, str]) -> list[Object]:
         *router.definitions(),
         *config.objects(plan, registry_ca),
         *policy.objects(plan, refs["kube-router"]),
-        *dns.objects(plan, refs["coredns"], forward=bool(machine_nameservers())),
+        *dns.objects(plan, refs["coredns"], forward=_asks_outside(plan)),
         *storage.objects(refs["local-path-provisioner"], refs["local-path-helper"], default=not ctx.spec.has_storage),
         *router.objects(plan, refs["router"]),
     ]
@@ -61,6 +62,11 @@ def objects(ctx: Context, refs: dict[str, str]) -> list[Object]:
         if obj["kind"] in waiting.WORKLOADS:
             _label_version(obj)
     return found
+
+
+def _asks_outside(plan: Addresses) -> bool:
+    """Resolvers of the machine are known by IPv4 addresses, which pods without IPv4 cannot reach."""
+    return plan.family != IPV6 and bool(machine_nameservers())
 
 
 # Workload → payload component whose version it shows.

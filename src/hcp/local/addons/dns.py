@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from hcp.api.manifests import Object, account, cluster_binding, cluster_role, config_map, rule, service_account
 from hcp.local.addons.objects import workload
-from hcp.local.network.addresses import DNS_ZONE, REGISTRY_HOST, Addresses
+from hcp.local.network.addresses import DNS_ZONE, IPV6, REGISTRY_HOST, Addresses
 
 NAMESPACE = "kube-system"
 LABELS = {"k8s-app": "kube-dns"}
 
 
 def corefile(plan: Addresses, *, forward: bool) -> str:
-    """The apps domain carries its address in its name, so no cluster has to know another one's."""
-    zone = DNS_ZONE.replace(".", r"\.")
-    pattern = rf"(^|.*\.)apps\.(?P<a>\d+)-(?P<b>\d+)-(?P<c>\d+)-(?P<d>\d+)\.{zone}\.$"
-    address = "{{ .Group.a }}.{{ .Group.b }}.{{ .Group.c }}.{{ .Group.d }}"
     outside = "    forward . /etc/resolv.conf\n" if forward else ""
     return f"""\
 .:53 {{
@@ -23,16 +19,8 @@ def corefile(plan: Addresses, *, forward: bool) -> str:
         lameduck 2s
     }}
     ready :8181
-    template IN A {DNS_ZONE} {{
-        match "{pattern}"
-        answer "{{{{ .Name }}}} 60 IN A {address}"
-        fallthrough
-    }}
-    template IN AAAA {DNS_ZONE} {{
-        rcode NOERROR
-    }}
-    hosts {{
-        {plan.registry} {REGISTRY_HOST}
+{_apps(plan)}    hosts {{
+        {plan.primary.registry} {REGISTRY_HOST}
         fallthrough
     }}
     kubernetes cluster.local in-addr.arpa ip6.arpa {{
@@ -44,6 +32,43 @@ def corefile(plan: Addresses, *, forward: bool) -> str:
 {outside}    cache 30
     loadbalance
 }}
+"""
+
+
+def _apps(plan: Addresses) -> str:
+    """The apps domain carries its address in its name, so no cluster has to know another one's.
+
+    Its other address, where there are two, only its own cluster knows. What a family lacks is answered empty.
+    """
+    four = _template("A", r"(?P<a>\d+)-(?P<b>\d+)-(?P<c>\d+)-(?P<d>\d+)", ".".join(map(_group, "abcd")))
+    if plan.six is None:
+        return four + _NONE.format(kind="AAAA")
+    six = _template("AAAA", r"fd68-6370-(?P<n>\d+)-1--40", f"fd68:6370:{_group('n')}:1::40")
+    if plan.family == IPV6:
+        return six + _NONE.format(kind="A")
+    own = plan.apps_domain.removeprefix("apps.").removesuffix(f".{DNS_ZONE}")
+    return four + six + _template("AAAA", own, plan.six.router) + _NONE.format(kind="AAAA")
+
+
+_NONE = f"""\
+    template IN {{kind}} {DNS_ZONE} {{{{
+        rcode NOERROR
+    }}}}
+"""
+
+
+def _group(name: str) -> str:
+    return f"{{{{ .Group.{name} }}}}"
+
+
+def _template(kind: str, label: str, address: str) -> str:
+    zone = DNS_ZONE.replace(".", r"\.")
+    return f"""\
+    template IN {kind} {DNS_ZONE} {{
+        match "(^|.*\\.)apps\\.{label}\\.{zone}\\.$"
+        answer "{{{{ .Name }}}} 60 IN {kind} {address}"
+        fallthrough
+    }}
 """
 
 
@@ -113,7 +138,8 @@ def _service(plan: Addresses) -> Object:
         "kind": "Service",
         "metadata": {"name": "kube-dns", "namespace": NAMESPACE, "labels": LABELS},
         "spec": {
-            "clusterIP": plan.dns,
+            "clusterIP": plan.primary.dns,
+            **_both(plan),
             "selector": LABELS,
             "ports": [
                 {"name": "dns", "port": 53, "protocol": "UDP", "targetPort": 53},
@@ -121,3 +147,10 @@ def _service(plan: Addresses) -> Object:
             ],
         },
     }
+
+
+def _both(plan: Addresses) -> Object:
+    """An address of each family, where there are two."""
+    if len(plan.stacks) == 1:
+        return {}
+    return {"clusterIPs": [stack.dns for stack in plan.stacks], "ipFamilyPolicy": "RequireDualStack"}

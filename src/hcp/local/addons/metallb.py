@@ -46,5 +46,5 @@ def pool(plan: Addresses) -> Object:
         "apiVersion": "metallb.io/v1beta1",
         "kind": POOLS.kind,
         "metadata": {"name": POOL, "namespace": NAMESPACE},
-        "spec": {"addresses": [plan.load_balancers], "autoAssign": False},
+        "spec": {"addresses": [stack.load_balancers for stack in plan.stacks], "autoAssign": False},
     }

@@ -17,7 +17,9 @@ def objects(plan: Addresses, image: str) -> list[Object]:
     found = manifests.objects(image, domain=plan.apps_domain)
     for obj in found:
         if obj["kind"] == "Service":
-            obj["spec"]["loadBalancerIP"] = plan.router
+            obj["spec"]["loadBalancerIP"] = plan.primary.router
+            if plan.six is not None:
+                obj["spec"]["ipFamilyPolicy"] = "PreferDualStack"
         if obj["kind"] == "Deployment":
             # Where the address is answered: a node that goes away does not take the way to all others with it.
             obj["spec"]["template"]["spec"]["nodeSelector"] = {CONTROL_PLANE_LABEL: ""}

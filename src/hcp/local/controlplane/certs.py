@@ -56,7 +56,9 @@ def leaves(spec: Spec) -> dict[str, Issued]:
             "scheduler-serving": Issued("ca", Leaf("kube-scheduler", (), *loopback)),
             "load-balancer": Issued("ca", Leaf("hcp-local:load-balancer", usage="client")),
             "kubelet-client": Issued("ca", Leaf("kube-apiserver-kubelet-client", ("hcp:kubelet-api",), usage="client")),
-            "registry": Issued("registry-ca", Leaf(REGISTRY_HOST, (), (REGISTRY_HOST,), (spec.addresses.registry,))),
+            "registry": Issued(
+                "registry-ca", Leaf(REGISTRY_HOST, (), (REGISTRY_HOST,), (spec.addresses.primary.registry,))
+            ),
         }
     return wanted
 
@@ -67,7 +69,7 @@ def _of_node(node: Node) -> dict[str, Issued]:
     wanted = {
         "kube-proxy": Issued("ca", Leaf("system:kube-proxy", usage="client")),
         "kubelet": Issued("ca", Leaf(user, groups, usage="client")),
-        "kubelet-serving": Issued("ca", Leaf(user, groups, (node.name,), (node.address,))),
+        "kubelet-serving": Issued("ca", Leaf(user, groups, (node.name,), tuple(node.addresses))),
     }
     if node.spec.has_mirrors:
         wanted["mirrors"] = Issued("ca", Leaf("hcp-local:mirrors", usage="client"))
@@ -78,7 +80,8 @@ def _api_names(spec: Spec) -> tuple[tuple[str, ...], tuple[str, ...]]:
     names = ("kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local")
     ips = ["127.0.0.1"]
     if spec.has_node:
-        ips += [spec.addresses.node, spec.addresses.kubernetes_service]
+        for stack in spec.addresses.stacks:
+            ips += [stack.node, stack.kubernetes_service]
     return (*names, "localhost"), tuple(ips)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from hcp.local.controlplane import encryption
-from hcp.local.network.addresses import NODE_PREFIX
 from hcp.local.state.layout import Layout
 from hcp.local.state.spec import Spec
 from hcp.local.supervisor.processes import Probe, Process
@@ -63,14 +62,15 @@ def _etcd(spec: Spec, layout: Layout, binaries: Binaries, versions: Versions) ->
 
 def _api_server(spec: Spec, layout: Layout, binaries: Binaries, versions: Versions) -> Process:
     pki = layout.pki
-    services = spec.addresses.services if spec.has_node else "10.191.0.0/16"
+    services = _services(spec) if spec.has_node else "10.191.0.0/16"
+    everywhere = "::" if spec.has_node and spec.addresses.six else "0.0.0.0"
     argv = [
         str(binaries["kube-apiserver"]),
         f"--etcd-servers=https://127.0.0.1:{spec.etcd_port}",
         f"--etcd-cafile={pki / 'etcd-ca.crt'}",
         f"--etcd-certfile={pki / 'etcd-client.crt'}",
         f"--etcd-keyfile={pki / 'etcd-client.key'}",
-        f"--bind-address={'0.0.0.0' if spec.has_node else '127.0.0.1'}",
+        f"--bind-address={everywhere if spec.has_node else '127.0.0.1'}",
         f"--advertise-address={spec.api_host}",
         f"--secure-port={spec.api_port}",
         f"--tls-cert-file={pki / 'apiserver.crt'}",
@@ -107,7 +107,7 @@ def _api_server(spec: Spec, layout: Layout, binaries: Binaries, versions: Versio
         # Nothing runs pods here, and no controller would ever create the default ServiceAccount pods ask for.
         argv += ["--disable-admission-plugins=ServiceAccount", "--endpoint-reconciler-type=none"]
     probe = Probe(
-        url=f"https://{spec.api_host}:{spec.api_port}/readyz",
+        url=f"{spec.server}/readyz",
         ca=str(pki / "ca.crt"),
         cert=str(pki / "probe.crt"),
         key=str(pki / "probe.key"),
@@ -140,9 +140,9 @@ def _controller_manager(spec: Spec, layout: Layout, binaries: Binaries, versions
         f"--cluster-signing-cert-file={pki / 'ca.crt'}",
         f"--cluster-signing-key-file={pki / 'ca.key'}",
         "--allocate-node-cidrs=true",
-        f"--cluster-cidr={spec.addresses.pods}",
-        f"--node-cidr-mask-size={NODE_PREFIX}",
-        f"--service-cluster-ip-range={spec.addresses.services}",
+        f"--cluster-cidr={','.join(stack.pods for stack in spec.addresses.stacks)}",
+        *_prefixes(spec),
+        f"--service-cluster-ip-range={_services(spec)}",
         # A claim that somebody else changed in between is bound at the next round: 15 s later by default.
         "--pvclaimbinder-sync-period=2s",
         "--leader-elect=false",
@@ -157,6 +157,18 @@ def _controller_manager(spec: Spec, layout: Layout, binaries: Binaries, versions
         probe=probe,
         version=versions.get("kube-controller-manager", ""),
     )
+
+
+def _services(spec: Spec) -> str:
+    return ",".join(stack.services for stack in spec.addresses.stacks)
+
+
+def _prefixes(spec: Spec) -> list[str]:
+    """How much of each range a node gets; with one family the flag has no family in its name."""
+    stacks = spec.addresses.stacks
+    if len(stacks) == 1:
+        return [f"--node-cidr-mask-size={stacks[0].node_prefix}"]
+    return [f"--node-cidr-mask-size-ipv{6 if ':' in one.pods else 4}={one.node_prefix}" for one in stacks]
 
 
 def _scheduler(layout: Layout, binaries: Binaries, versions: Versions) -> Process:

@@ -2,13 +2,14 @@
 
 On a first run parts have to be built, so the order is that of usefulness: the management cluster, a hosted control
 plane, then virtual machines. What later steps need is built in the background while earlier ones can already be used.
-Where official builds are fetched, compilers work while these come, and KubeVirt starts while they work.
+Where official builds are fetched, compilers work while these come, and KubeVirt starts while they work and while the
+operator and the hosted control plane do.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hcp.local.state.parts import API, IMAGES, NODE
@@ -36,6 +37,10 @@ class Step:
     """Seconds it takes on two cores when all its parts are there."""
     parts: Sequence[str] = ()
     """Components that are made first where they are missing."""
+    beside: bool = False
+    """It goes on beside the steps after it."""
+    needs_beside: bool = False
+    """Wait for what goes on beside before this step."""
 
 
 @dataclass(frozen=True)
@@ -91,8 +96,8 @@ def steps(tour: Tour) -> list[Step]:
     if not tour.fetches:
         return [*control_plane(tour), *machines(tour)]
     cluster, kubeconfig, *rest = control_plane(tour)
-    kubevirt, *nodes = machines(tour)
-    return [cluster, kubeconfig, kubevirt, *rest, *nodes]
+    kubevirt, scale, *nodes = machines(tour)
+    return [cluster, kubeconfig, replace(kubevirt, beside=True), *rest, replace(scale, needs_beside=True), *nodes]
 
 
 def control_plane(tour: Tour) -> list[Step]:

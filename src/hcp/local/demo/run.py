@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import shlex
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -14,6 +13,8 @@ from typing import IO
 
 from hcp.errors import HcpError
 from hcp.local.demo import summary
+from hcp.local.demo.beside import Beside
+from hcp.local.demo.children import end, hcp
 from hcp.local.demo.plan import Step, Tour, background, steps
 from hcp.local.demo.position import Position
 from hcp.local.demo.workload import Workload, first_node
@@ -37,11 +38,16 @@ def run(tour: Tour, say: Say) -> None:
     try:
         # What one step fetches and compiles stays for the next. Parts that are needed last use what the first steps
         # leave idle: time in which they wait for a server, or link with one core.
-        with go_cache.keeping(Store()), _building(tour, say) as builds:
+        with go_cache.keeping(Store()), _building(tour, say) as builds, Beside(tour.folder, say, laps) as beside:
             for number, step in enumerate(todo):
                 if step.needs_build:
                     _await_build(builds[0], tour, say, laps)
-                _step(step, say, laps, Position(number, todo))
+                if step.needs_beside:
+                    beside.wait()
+                if step.beside:
+                    beside.start(step, Position(number, todo))
+                else:
+                    _step(step, say, laps, Position(number, todo))
         if tour.nodes:
             started = time.monotonic()
             say("\n== A web workload behind a load balancer address")
@@ -59,10 +65,6 @@ def _something_missing(tour: Tour) -> bool:
     return any(find(part) is None for step in steps(tour) for part in step.parts)
 
 
-def _hcp(words: Sequence[str]) -> list[str]:
-    return [sys.executable, "-m", "hcp", *words]
-
-
 def _step(step: Step, say: Say, laps: list[tuple[str, float]], position: Position) -> None:
     if step.known and _succeeds(step.known):
         say(f"\n== {position.heading(step)}\nThere already, from an earlier run: hcp {shlex.join(step.known)}")
@@ -71,11 +73,11 @@ def _step(step: Step, say: Say, laps: list[tuple[str, float]], position: Positio
     say(f"\n== {position.heading(step)}\n$ hcp {shlex.join(step.command)}{to}")
     started = time.monotonic()
     with _output(step.save) as out:
-        child = subprocess.Popen(_hcp(step.command), stdout=out)
+        child = subprocess.Popen(hcp(step.command), stdout=out)
         try:
             code = child.wait()
         finally:
-            _end(child)
+            end(child)
     if code:
         raise HcpError(
             f"Step {position.number + 1}, '{step.title}', ended with exit code {code}",
@@ -87,17 +89,8 @@ def _step(step: Step, say: Say, laps: list[tuple[str, float]], position: Positio
 
 
 def _succeeds(command: Sequence[str]) -> bool:
-    asked = subprocess.run(_hcp(command), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    asked = subprocess.run(hcp(command), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
     return asked.returncode == 0
-
-
-def _end(child: subprocess.Popen[bytes]) -> None:
-    """Nothing of the tour goes on when the tour was stopped. Ctrl-C reached it too: it may be at its last words."""
-    try:
-        child.wait(2 if isinstance(sys.exc_info()[1], KeyboardInterrupt) else 0)
-    except subprocess.TimeoutExpired:
-        child.terminate()
-        child.wait()
 
 
 @contextlib.contextmanager
@@ -121,8 +114,8 @@ def _building(tour: Tour, say: Say) -> Iterator[list[subprocess.Popen[bytes]]]:
         for command in background(tour):
             with log.open("ab") as handle:
                 # What comes next on the screen goes first: the background takes what is left of the machine.
-                child = subprocess.Popen(["nice", *_hcp(command)], stdout=handle, stderr=handle)
-            stack.callback(_end, child)
+                child = subprocess.Popen(["nice", *hcp(command)], stdout=handle, stderr=handle)
+            stack.callback(end, child)
             children.append(child)
         yield children
 

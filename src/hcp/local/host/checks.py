@@ -45,6 +45,8 @@ def check_host(layout: Layout, spec: Spec) -> None:
     """Everything a cluster with a node needs of this machine."""
     check_disk(layout, spec)
     _kernel_features()
+    if spec.addresses.six:
+        _six_features()
     number = spec.addresses.number
     owner = range_owner(number)
     if owner is not None:
@@ -79,6 +81,15 @@ def _kernel_features() -> None:
         )
     if not cgroup_controllers():
         raise HcpError("No cgroup hierarchy is mounted in /sys/fs/cgroup", hint="mount -t cgroup2 none /sys/fs/cgroup")
+
+
+def _six_features() -> None:
+    """Before anything is made: a kernel that was told to have no IPv6 has none of its settings."""
+    if not Path("/proc/sys/net/ipv6/conf/all/forwarding").exists():
+        raise HcpError(
+            "The kernel of this machine has no IPv6",
+            hint="Use --ip-family ipv4, or start the kernel without ipv6.disable=1.",
+        )
 
 
 def cgroup_controllers() -> list[Path]:

@@ -17,6 +17,8 @@ from hcp.errors import HcpError
 from hcp.local.host import programs
 from hcp.local.host.checks import inotify_limits
 from hcp.local.host.resolvers import machine_nameservers
+from hcp.local.network.addresses import Stack
+from hcp.local.network.addresses6 import Addresses6
 from hcp.local.network.firewall import machine_rules
 from hcp.local.state.locks import exclusive
 from hcp.local.state.nodes import Node, first
@@ -30,16 +32,23 @@ _MAX_MTU = 1500
 def connect(node: Node, pid: int, tools: list[Path]) -> None:
     """Joins the network namespace of process `pid` to the machine, and to the other nodes."""
     spec, plan = node.spec, node.plan
-    hold_settings(spec.name)
+    hold_settings(spec.name, six=plan.six is not None)
     mtu = str(outside_mtu())
     _ip("link", "add", node.link, "mtu", mtu, "type", "veth", "peer", "name", "eth0", "mtu", mtu, "netns", str(pid))
-    _ip("address", "add", f"{plan.host}/{24 if node.is_first else 32}", "dev", node.link)
+    for stack in node.links:
+        _address(node, stack)
     _ip("link", "set", node.link, "up")
+    for stack in node.links:
+        if node.is_first:
+            # The registry is on the node's loopback: by IPv6 it does not say on its link that it has it.
+            beyond = [stack.load_balancers, *([stack.registry] if isinstance(stack, Addresses6) else [])]
+            for range_ in beyond:
+                _ip("route", "replace", range_, "via", stack.node, "dev", plan.link, "onlink")
+        else:
+            _ip("route", "replace", stack.node_of(node.index), "dev", node.link)
     if node.is_first:
-        _ip("route", "replace", plan.load_balancers, "via", plan.node, "dev", plan.link, "onlink")
         _nft(machine_rules(_table(spec), plan, machine_nameservers()), tools)
     else:
-        _ip("route", "replace", node.address, "dev", node.link)
         _lead_pods(node)
     if spec.joined and Path(f"/sys/class/net/{plan.link}").exists():
         _lead_pods(first(spec))
@@ -47,7 +56,17 @@ def connect(node: Node, pid: int, tools: list[Path]) -> None:
 
 def _lead_pods(node: Node) -> None:
     """Pods of other nodes come by way of the machine; those of a single node stay unknown to it."""
-    _ip("route", "replace", node.pods, "via", node.address, "dev", node.link, "onlink")
+    for stack in node.links:
+        ways = ("via", stack.node_of(node.index), "dev", node.link, "onlink")
+        _ip("route", "replace", stack.pods_of(node.index), *ways)
+
+
+def _address(node: Node, stack: Stack) -> None:
+    """Our end of the link. Nobody else is on it, so that nobody is asked whether the address is free."""
+    six = isinstance(stack, Addresses6)
+    wire, single = (64, 128) if six else (24, 32)
+    more = ("nodad",) if six else ()
+    _ip("address", "add", f"{stack.host}/{wire if node.is_first else single}", "dev", node.link, *more)
 
 
 def outside_mtu() -> int:
@@ -76,8 +95,9 @@ def disconnect(node: Node, tools: list[Path]) -> None:
 
 
 def remove_rules(spec: Spec, tools: list[Path]) -> None:
-    with contextlib.suppress(HcpError):
-        _nft(f"table ip {_table(spec)}\ndelete table ip {_table(spec)}\n", tools)
+    for family in ("ip", "ip6") if spec.addresses.six else ("ip",):
+        with contextlib.suppress(HcpError):
+            _nft(f"table {family} {_table(spec)}\ndelete table {family} {_table(spec)}\n", tools)
 
 
 def _table(spec: Spec) -> str:
@@ -101,11 +121,11 @@ def _nft(rules: str, tools: list[Path]) -> None:
         )
 
 
-def hold_settings(name: str) -> None:
+def hold_settings(name: str, *, six: bool = False) -> None:
     """Raises the kernel settings that are too low, in the name of a cluster (or of who else needs them)."""
     with exclusive(_NOTES_LOCK):
         notes = _read_notes()
-        wanted = [(Path("/proc/sys/net/ipv4/ip_forward"), 1), *inotify_limits()]
+        wanted = [(Path("/proc/sys/net/ipv4/ip_forward"), 1), *(_six_settings() if six else ()), *inotify_limits()]
         for path, value in wanted:
             old = path.read_text().strip()
             if int(old) < value:
@@ -113,6 +133,17 @@ def hold_settings(name: str) -> None:
                 path.write_text(str(value))
         notes["clusters"] = sorted({*notes["clusters"], name})
         write_file(_NOTES, json.dumps(notes))
+
+
+def _six_settings() -> list[tuple[Path, int]]:
+    """Forwarding. A machine that forwards forgets the routers that announced themselves to it, and listens to none any
+    more, unless its links are told to: those that listen now go on.
+    """
+    links = Path("/proc/sys/net/ipv6/conf")
+    if (links / "all" / "forwarding").read_text().strip() != "0":
+        return []
+    listening = [path for path in sorted(links.glob("*/accept_ra")) if path.read_text().strip() == "1"]
+    return [*((path, 2) for path in listening), (links / "all" / "forwarding", 1)]
 
 
 def release_settings(name: str) -> None:

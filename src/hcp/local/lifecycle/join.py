@@ -72,7 +72,7 @@ async def _register(cluster: Layout, node: Node) -> None:
         "apiVersion": "v1",
         "kind": "Node",
         "metadata": {"name": node.name, "labels": {waiting.WORKER_LABEL: ""}},
-        "spec": {"podCIDR": node.pods, "podCIDRs": [node.pods]},
+        "spec": {"podCIDR": node.pods[0], "podCIDRs": node.pods},
     }
     async with Client(load_config(cluster.kubeconfig), user_agent="hcp-local") as client:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from hcp.errors import HcpError
-from hcp.local.network.addresses import MAX_CLUSTERS
+from hcp.local.network.addresses import IPV4, IPV6, MAX_CLUSTERS
 from hcp.local.network.ports import free_ports
 from hcp.local.state import spec as specs
 from hcp.local.state.layout import NUMBERS_LOCK, Layout, layouts, state_root
@@ -13,13 +13,15 @@ from hcp.local.state.locks import exclusive
 from hcp.local.state.spec import DEFAULT_PROFILE, PROFILES, Spec
 
 
-def plan(layout: Layout, profile: str | None) -> Spec:
+def plan(layout: Layout, profile: str | None, family: str | None = None) -> Spec:
     """The cluster as it shall be. A new one is written down at once, so its number stays its own."""
     found = specs.load(layout)
     if found is not None:
+        _same_family(found, family)
         return _wanted(found, profile)
     wanted = profile or DEFAULT_PROFILE
     name = layout.root.name
+    check_family(Spec(name, wanted, ip_family=family or IPV4))
     if wanted == "api":
         layout.make()
         api, etcd, peer = free_ports(3)
@@ -28,7 +30,7 @@ def plan(layout: Layout, profile: str | None) -> Spec:
         return spec
     need_root(wanted)
     with exclusive(state_root() / NUMBERS_LOCK):
-        spec = Spec(name, wanted, _free_number())
+        spec = Spec(name, wanted, _free_number(), ip_family=family or IPV4)
         layout.make()
         specs.save(layout, spec)
     return spec
@@ -51,6 +53,34 @@ def _wanted(found: Spec, profile: str | None) -> Spec:
             "--purge",
         )
     return found.with_profile(profile)
+
+
+def _same_family(found: Spec, family: str | None) -> None:
+    """Pods, Services and certificates have addresses of a family; none of them can be given another one."""
+    if family is not None and family != found.ip_family:
+        raise HcpError(
+            f"Cluster '{found.name}' was made with --ip-family {found.ip_family}, which cannot become {family}",
+            hint=f"Leave --ip-family out, use another --name, or start anew after: hcp local down --name {found.name} "
+            "--purge",
+        )
+
+
+def check_family(spec: Spec) -> None:
+    """Refuses what cannot be had with the family, before anything is written."""
+    if spec.ip_family == IPV4:
+        return
+    if not spec.has_node:
+        raise HcpError("--ip-family is for clusters with a node", hint="Use --profile cluster or kubevirt.")
+    if spec.ip_family == IPV6 and spec.profile == "kubevirt":
+        raise HcpError(
+            "Virtual machines need IPv4: on the network of pods KubeVirt tells them no IPv6 address",
+            hint="Use --ip-family dual, or --profile cluster, which runs control planes.",
+        )
+    if spec.has_metallb:
+        raise HcpError(
+            f"--with metallb is for clusters of --ip-family {IPV4}",
+            hint="Leave it out: the cluster gives load balancers addresses of both families by itself.",
+        )
 
 
 def need_root(profile: str) -> None:

@@ -15,9 +15,12 @@ def summary(outcome: Outcome) -> str:
     if spec.has_node:
         plan = spec.addresses
         lines += [
-            f"  Pods {plan.pods}, Services {plan.services}, LoadBalancer addresses {plan.load_balancers}",
+            *(
+                f"  Pods {stack.pods}, Services {stack.services}, LoadBalancer addresses {stack.load_balancers}"
+                for stack in plan.stacks
+            ),
             *([f"  Addresses for MetalLB's pools: {plan.pool_range}"] if spec.has_metallb else []),
-            f"  Routes are answered at *.{plan.apps_domain} ({plan.router})",
+            f"  Routes are answered at *.{plan.apps_domain} ({', '.join(stack.router for stack in plan.stacks)})",
         ]
     lines += [
         f"  Use it:   hcp local kubeconfig{name} > {spec.name}.kubeconfig",

@@ -12,7 +12,7 @@ from hcp.local.controlplane import certs, encryption
 from hcp.local.controlplane.processes import control_plane
 from hcp.local.lifecycle.configuring import configure
 from hcp.local.lifecycle.join import join
-from hcp.local.lifecycle.plan import plan
+from hcp.local.lifecycle.plan import check_family, plan
 from hcp.local.lifecycle.settling import settle
 from hcp.local.node import launch, volumes
 from hcp.local.node.processes import BALANCER
@@ -41,15 +41,18 @@ class Outcome:
 
 def up(request: UpRequest, say: Say) -> Outcome:
     layout = Layout.of(request.name)
-    spec = plan(layout, request.profile)
+    spec = plan(layout, request.profile, request.ip_family)
     if request.extras and not spec.has_node:
         raise HcpError(
             f"--with {', '.join(request.extras)} is for clusters with a node", hint="Use --profile cluster or kubevirt."
         )
+    check_family(spec.with_extras(request.extras))
     nodes.with_count(spec, request.nodes)
     layout.make()
     with exclusive(layout.lock, lambda: say(f"Another command is working on cluster '{request.name}', waiting for it")):
-        spec = nodes.with_count(plan(layout, request.profile).with_extras(request.extras), request.nodes)
+        spec = nodes.with_count(
+            plan(layout, request.profile, request.ip_family).with_extras(request.extras), request.nodes
+        )
         return _Run(request, layout, spec, say).run()
 
 

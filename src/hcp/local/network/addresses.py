@@ -8,6 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from hcp.local.network.addresses6 import Addresses6
+
+IPV4, IPV6, DUAL = "ipv4", "ipv6", "dual"
+FAMILIES = (IPV4, IPV6, DUAL)
 MAX_CLUSTERS = 32
 MAX_NODES = 8
 # Pods of a node have a sixteenth of the cluster's range: more than a kubelet takes.
@@ -23,9 +27,30 @@ ALL_NODES = "10.88.0.0/16"
 
 @dataclass(frozen=True)
 class Addresses:
-    """The address plan of one cluster that has a node."""
+    """The address plan of one cluster that has a node: its IPv4 addresses, and where to find the others.
+
+    The link to the machine has IPv4 in every family, since that is the way out and to the machine's resolvers.
+    """
 
     number: int
+    family: str = IPV4
+
+    @property
+    def six(self) -> Addresses6 | None:
+        """The IPv6 addresses, of a cluster that has them."""
+        return None if self.family == IPV4 else Addresses6(self.number)
+
+    @property
+    def stacks(self) -> tuple[Stack, ...]:
+        """What Kubernetes uses, the family of nodes and Services first."""
+        six = self.six
+        if six is None:
+            return (self,)
+        return (six,) if self.family == IPV6 else (self, six)
+
+    @property
+    def primary(self) -> Stack:
+        return self.stacks[0]
 
     @property
     def host(self) -> str:
@@ -106,5 +131,13 @@ class Addresses:
         return f"10.{192 + self.number}.0.10"
 
     @property
+    def node_prefix(self) -> int:
+        return NODE_PREFIX
+
+    @property
     def apps_domain(self) -> str:
-        return f"apps.{self.router.replace('.', '-')}.{DNS_ZONE}"
+        name = self.primary.router.translate(str.maketrans(".:", "--"))
+        return f"apps.{name}.{DNS_ZONE}"
+
+
+Stack = Addresses | Addresses6

@@ -1,4 +1,5 @@
-"""`python -m hcp.local.network.loadbalancer KUBECONFIG RANGE ROUTER_ADDRESS`: addresses for load balancer Services.
+"""`python -m hcp.local.network.loadbalancer KUBECONFIG RANGE ROUTER_ADDRESS [RANGE ROUTER_ADDRESS]`: addresses for load
+balancer Services, one of each family that a Service has; the first pair is for those that say nothing of families.
 
 kube-proxy answers the address once it is in a Service's status, and the machine routes the whole range to the node, so
 handing out numbers is all there is to do. The first address is kept for the router, because the apps domain carries it.
@@ -37,6 +38,18 @@ def wanted_address(key: str, service: dict[str, Any], range_: str, router: str, 
     return None
 
 
+def wanted_addresses(
+    key: str, service: dict[str, Any], pairs: Iterable[tuple[str, str]], taken: Iterable[str]
+) -> list[str] | None:
+    """An address of each family the Service has, in its order; nothing when one is missing."""
+    by_family = {f"IPv{6 if ':' in router else 4}": (range_, router) for range_, router in pairs}
+    families = service["spec"].get("ipFamilies") or list(by_family)[:1]
+    found = [
+        wanted_address(key, service, *by_family[family], taken) if family in by_family else None for family in families
+    ]
+    return None if None in found else [address for address in found if address]
+
+
 def addresses(service: dict[str, Any]) -> list[str]:
     ingress = service.get("status", {}).get("loadBalancer", {}).get("ingress") or []
     return [item["ip"] for item in ingress if "ip" in item]
@@ -58,13 +71,12 @@ def is_ours(service: dict[str, Any]) -> bool:
 class LoadBalancers:
     """The controller. One worker, because two could hand out the same address."""
 
-    def __init__(self, client: Client, range_: str, router: str) -> None:
+    def __init__(self, client: Client, pairs: Iterable[tuple[str, str]]) -> None:
         self.client = client
-        self.range = range_
-        self.router = router
+        self.pairs = list(pairs)
         self.services = Informer(client, SERVICES)
         self.controller = Controller("load-balancer", self.reconcile, workers=1)
-        self.given: dict[str, str] = {}
+        self.given: dict[str, list[str]] = {}
 
     async def run(self) -> None:
         self.controller.watch(self.services, lambda obj: [_key(obj)])
@@ -85,18 +97,18 @@ class LoadBalancers:
             if addresses(service) and service["spec"].get("type") != "LoadBalancer":
                 await self._write(name, namespace, [])
             return
-        address = wanted_address(key, service, self.range, self.router, self._taken(key))
-        if address is None:
-            print(f"{key}: no address is left in {self.range}", flush=True)
+        wanted = wanted_addresses(key, service, self.pairs, self._taken(key))
+        if wanted is None:
+            print(f"{key}: no address is left in {' or '.join(range_ for range_, _ in self.pairs)}", flush=True)
             return
-        self.given[key] = address
-        if addresses(service) != [address]:
-            await self._write(name, namespace, [{"ip": address, "ipMode": "VIP"}])
-            print(f"{key}: {address}", flush=True)
+        self.given[key] = wanted
+        if addresses(service) != wanted:
+            await self._write(name, namespace, [{"ip": address, "ipMode": "VIP"} for address in wanted])
+            print(f"{key}: {', '.join(wanted)}", flush=True)
 
     def _taken(self, key: str) -> set[str]:
         """What others have, by the API and by our own memory, which is ahead of the watch."""
-        taken = {address for other, address in self.given.items() if other != key}
+        taken = {address for other, given in self.given.items() if other != key for address in given}
         for service in self.services.list():
             if _key(service) != key and is_ours(service):
                 taken.update(addresses(service))
@@ -114,14 +126,14 @@ def _key(obj: dict[str, Any]) -> str:
     return f"{obj['metadata']['namespace']}/{obj['metadata']['name']}"
 
 
-async def main(kubeconfig: str, range_: str, router: str) -> None:
+async def main(kubeconfig: str, *words: str) -> None:
     async with Client(load_config(Path(kubeconfig)), user_agent="hcp-load-balancer") as client:
-        await LoadBalancers(client, range_, router).run()
+        await LoadBalancers(client, zip(words[::2], words[1::2], strict=True)).run()
 
 
 if __name__ == "__main__":
     try:
-        asyncio.run(main(*sys.argv[1:4]))
+        asyncio.run(main(*sys.argv[1:]))
     except (ApiError, KeyboardInterrupt) as error:
         print(error, flush=True)
         sys.exit(1)

@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from hcp.api.addresses import in_url
 from hcp.local.network.addresses import REGISTRY, REGISTRY_HOST
 from hcp.local.state.layout import Layout
 from hcp.local.state.nodes import Node
@@ -20,7 +21,7 @@ MAX_PODS = 500
 def node_etc(node: Node, nameservers: list[str]) -> dict[str, str]:
     """The node's own /etc/hosts, /etc/resolv.conf and /etc/hostname."""
     return {
-        "hosts": f"127.0.0.1 localhost\n{node.address} {node.name}\n{node.plan.registry} {REGISTRY_HOST}\n",
+        "hosts": f"127.0.0.1 localhost\n{node.address} {node.name}\n{node.plan.primary.registry} {REGISTRY_HOST}\n",
         "resolv.conf": "".join(f"nameserver {server}\n" for server in nameservers),
         "hostname": f"{node.name}\n",
     }
@@ -38,8 +39,8 @@ def cni(node: Node, mtu: int) -> str:
         "ipMasq": False,
         "ipam": {
             "type": "host-local",
-            "ranges": [[{"subnet": node.pods}]],
-            "routes": [{"dst": "0.0.0.0/0"}],
+            "ranges": [[{"subnet": pods}] for pods in node.pods],
+            "routes": [{"dst": "::/0" if ":" in pods else "0.0.0.0/0"} for pods in node.pods],
             "dataDir": "/run/cni/networks",
         },
     }
@@ -116,7 +117,7 @@ def kubelet(node: Node, layout: Layout) -> dict[str, Any]:
         "failCgroupV1": False,
         "failSwapOn": False,
         "enforceNodeAllocatable": [],
-        "clusterDNS": [node.plan.dns],
+        "clusterDNS": [node.plan.primary.dns],
         "clusterDomain": "cluster.local",
         "resolvConf": "/etc/resolv.conf",
         "maxPods": MAX_PODS,
@@ -151,7 +152,7 @@ def kube_proxy(node: Node, layout: Layout) -> dict[str, Any]:
         "kind": "KubeProxyConfiguration",
         "mode": "nftables",
         "clientConnection": {"kubeconfig": str(layout.kubeconfig_of("kube-proxy"))},
-        "clusterCIDR": node.plan.pods,
+        "clusterCIDR": ",".join(stack.pods for stack in node.plan.stacks),
         "hostnameOverride": node.name,
         "healthzBindAddress": "127.0.0.1:10256",
         "metricsBindAddress": "127.0.0.1:10249",
@@ -175,5 +176,5 @@ def registry(layout: Layout, address: str, *, writable: str = "") -> dict[str, A
     else:
         storage["maintenance"]["readonly"] = {"enabled": True}
         tls = {"certificate": str(pki / "registry.crt"), "key": str(pki / "registry.key")}
-        http |= {"addr": f"{address}:{REGISTRY.rpartition(':')[2]}", "tls": tls}
+        http |= {"addr": f"{in_url(address)}:{REGISTRY.rpartition(':')[2]}", "tls": tls}
     return {"version": 0.1, "log": {"level": "warn", "accesslog": {"disabled": True}}, "storage": storage, "http": http}

@@ -32,9 +32,20 @@ _SYSCTLS = {
     "net/ipv4/conf/all/route_localnet": "1",
     "net/ipv4/ip_unprivileged_port_start": "0",
     "net/bridge/bridge-nf-call-iptables": "1",
-    "net/ipv6/conf/all/disable_ipv6": "1",
     "net/netfilter/nf_conntrack_tcp_be_liberal": "1",
 }
+_SIX = {
+    "net/ipv6/conf/all/forwarding": "1",
+    "net/ipv6/conf/default/forwarding": "1",
+    # Links of pods have one pod on them: nobody has to be asked whether an address is free, and nobody is a router.
+    "net/ipv6/conf/default/accept_dad": "0",
+    "net/ipv6/conf/all/accept_ra": "0",
+    "net/ipv6/conf/default/accept_ra": "0",
+    "net/ipv6/conf/all/accept_redirects": "0",
+    "net/ipv6/conf/default/accept_redirects": "0",
+    "net/bridge/bridge-nf-call-ip6tables": "1",
+}
+_NO_SIX = {"net/ipv6/conf/all/disable_ipv6": "1"}
 
 
 def main() -> None:
@@ -71,7 +82,7 @@ def main() -> None:
 def _network(facts: dict[str, Any]) -> None:
     for arguments in facts["network"]:
         _run([facts["ip"], *arguments])
-    for name, value in _SYSCTLS.items():
+    for name, value in {**_SYSCTLS, **(_SIX if facts["six"] else _NO_SIX)}.items():
         path = Path("/proc/sys") / name
         if path.exists():
             path.write_text(value)

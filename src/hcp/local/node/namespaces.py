@@ -75,6 +75,7 @@ def _facts(layout: Layout, node: Node, pool: Path, tools: list[Path]) -> dict[st
     return {
         "hostname": node.name,
         "network": inside(node),
+        "six": node.plan.six is not None,
         "pool": str(pool),
         "rules": node_rules(node.plan),
         "kvm": kvm()[0],

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import yaml
 
+from hcp.api.addresses import in_url
 from hcp.local.host.machine import outside_mtu
 from hcp.local.network.addresses import REGISTRY
 from hcp.local.node import files as node_files
@@ -34,7 +35,7 @@ def write_configuration(
         "kube-proxy.yaml": node_files.kube_proxy(node, layout),
     }
     if node.is_first:
-        documents["registry.yaml"] = node_files.registry(layout, node.plan.registry)
+        documents["registry.yaml"] = node_files.registry(layout, node.plan.primary.registry)
         documents["registry-push.yaml"] = node_files.registry(layout, "", writable=layout.push_socket.name)
     write_file(etc / "containerd.toml", runtime)
     write_file(etc / "cni" / "10-hcp.conflist", node_files.cni(node, outside_mtu()))
@@ -81,7 +82,7 @@ def _every_node(
             f"--config={etc / 'kubelet.yaml'}",
             f"--kubeconfig={layout.kubeconfig_of('kubelet')}",
             f"--hostname-override={node.name}",
-            f"--node-ip={node.address}",
+            f"--node-ip={','.join(node.addresses)}",
             "--root-dir=/var/lib/kubelet",
             # Statistics of every cgroup each ten seconds by default: a fifth of its work with two hundred pods.
             "--housekeeping-interval=30s",
@@ -103,11 +104,12 @@ def _every_node(
 def _once(node: Node, layout: Layout, binaries: Mapping[str, Path], versions: Mapping[str, str]) -> list[Process]:
     """The registry, and the controller that hands out LoadBalancer addresses unless MetalLB does."""
     etc, pki, plan = layout.etc, layout.pki, node.plan
+    pulled = f"https://{in_url(plan.primary.registry)}:{REGISTRY.rpartition(':')[2]}/v2/"
     pull = Process(
         "registry",
         [str(binaries["registry"]), "serve", str(etc / "registry.yaml")],
         env={"OTEL_TRACES_EXPORTER": "none"},
-        probe=Probe(url=f"https://{plan.registry}:{REGISTRY.rpartition(':')[2]}/v2/", ca=str(pki / "registry-ca.crt")),
+        probe=Probe(url=pulled, ca=str(pki / "registry-ca.crt")),
         version=versions.get("registry", ""),
     )
     push = Process(
@@ -126,8 +128,7 @@ def _once(node: Node, layout: Layout, binaries: Mapping[str, Path], versions: Ma
             "-m",
             "hcp.local.network.loadbalancer",
             str(layout.kubeconfig_of(BALANCER)),
-            plan.load_balancers,
-            plan.router,
+            *(word for stack in plan.stacks for word in (stack.load_balancers, stack.router)),
         ],
         after=["kube-apiserver"],
         version="hcp",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from hcp.errors import HcpError
-from hcp.local.network.addresses import MAX_NODES, Addresses
+from hcp.local.network.addresses import MAX_NODES, Addresses, Stack
 from hcp.local.state.layout import Layout
 from hcp.local.state.spec import Spec
 
@@ -32,11 +32,23 @@ class Node:
 
     @property
     def address(self) -> str:
-        return self.plan.node_of(self.index)
+        """The one it is known by; `addresses` has those of both families."""
+        return self.plan.primary.node_of(self.index)
 
     @property
-    def pods(self) -> str:
-        return self.plan.pods_of(self.index)
+    def addresses(self) -> list[str]:
+        return [stack.node_of(self.index) for stack in self.plan.stacks]
+
+    @property
+    def pods(self) -> list[str]:
+        """Ranges of its pods, one of each family that Kubernetes uses."""
+        return [stack.pods_of(self.index) for stack in self.plan.stacks]
+
+    @property
+    def links(self) -> list[Stack]:
+        """The addresses of its link to the machine, which has IPv4 always."""
+        six = self.plan.six
+        return [self.plan] if six is None else [self.plan, six]
 
     @property
     def link(self) -> str:

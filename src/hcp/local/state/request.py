@@ -27,6 +27,9 @@ class UpRequest:
     extras: tuple[str, ...] = ()
     """What to add to the profile."""
 
+    ip_family: str | None = None
+    """Of pods, Services and nodes; not said: that of the cluster, IPv4 for a new one."""
+
     def releases_for(self, profile: str) -> tuple[str, ...]:
         """A cluster that can run nodes gets what nodes need; a smaller one is usable without and stays quick."""
         if self.releases is not None:

@@ -9,8 +9,9 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+from hcp.api.addresses import in_url
 from hcp.errors import HcpError
-from hcp.local.network.addresses import API_PORT, Addresses
+from hcp.local.network.addresses import API_PORT, IPV4, Addresses
 from hcp.local.state.layout import Layout
 
 FORMAT = 2
@@ -43,6 +44,9 @@ class Spec:
     joined: list[int] = field(default_factory=list)
     """Numbers of the nodes after the first."""
 
+    ip_family: str = IPV4
+    """Of pods, Services and nodes: `ipv4`, `ipv6` or `dual`."""
+
     @property
     def has_storage(self) -> bool:
         return STORAGE in self.extras
@@ -67,15 +71,15 @@ class Spec:
     def addresses(self) -> Addresses:
         if self.number is None:
             raise HcpError(f"Cluster '{self.name}' has no network of its own")
-        return Addresses(self.number)
+        return Addresses(self.number, self.ip_family)
 
     @property
     def api_host(self) -> str:
-        return self.addresses.node if self.has_node else "127.0.0.1"
+        return self.addresses.primary.node if self.has_node else "127.0.0.1"
 
     @property
     def server(self) -> str:
-        return f"https://{self.api_host}:{self.api_port}"
+        return f"https://{in_url(self.api_host)}:{self.api_port}"
 
     @property
     def node_name(self) -> str:

@@ -14,7 +14,7 @@ from hcp.local.supervisor import control
 def listed(name: str) -> list[dict[str, str]]:
     layout, spec = existing(name)
     return [
-        {"name": node.name, "address": node.address, "pods": node.pods, "state": _state(node.layout(layout))}
+        {"name": node.name, "address": node.address, "pods": ",".join(node.pods), "state": _state(node.layout(layout))}
         for node in all_nodes(spec)
     ]
 

@@ -6,11 +6,12 @@ import contextlib
 
 from hcp.api import conditions as c
 from hcp.api.names import LABEL_BOOT_IMAGE_ROLE, LABEL_NODEPOOL_UID
-from hcp.api.paths import at
+from hcp.api.paths import at, labels_of
 from hcp.errors import HcpError
 from hcp.kube.errors import AlreadyExists, NotFound
 from hcp.kube.resources import DATAVOLUMES
 from hcp.kubevirt.infra import Infra
+from hcp.nodepool import inherited
 from hcp.nodepool.bootimage import (
     ROLE,
     BootImage,
@@ -53,6 +54,8 @@ async def _ensure_cache(scope: Scope, infra: Infra, image: BootImage) -> Object:
     selector = f"{LABEL_BOOT_IMAGE_ROLE}={ROLE},{LABEL_NODEPOOL_UID}={uid}"
     volumes = await infra.client.list(DATAVOLUMES, infra.namespace, selector)
     alive = [volume for volume in volumes if not volume["metadata"].get("deletionTimestamp")]
+    if not alive and (former := await _inherited_cache(scope, infra)) is not None:
+        alive.append(former)
     chosen, stale = choose_cache(alive, image.digest, at(scope.pool, "status.platform.kubeVirt.cacheName"))
     used = next((volume for volume in alive if volume["metadata"]["name"] == chosen), None)
     if used is None:
@@ -65,3 +68,17 @@ async def _ensure_cache(scope: Scope, infra: Infra, image: BootImage) -> Object:
         except NotFound:
             continue
     return used
+
+
+async def _inherited_cache(scope: Scope, infra: Infra) -> Object | None:
+    """The cache of machines that were taken over: from now on this pool's. Another one would be another template."""
+    found = inherited.sets(scope)
+    template = scope.tools.watches.templates.get(inherited.template(found), scope.hosted) if found else None
+    name = inherited.cache(template)
+    volume = await infra.client.get_or_none(DATAVOLUMES, name, infra.namespace) if name and infra.external else None
+    labels = labels_of(volume)
+    taken = {pool["metadata"]["uid"] for pool in scope.tools.watches.pools.list()}
+    if volume is None or labels.get(LABEL_BOOT_IMAGE_ROLE) != ROLE or labels.get(LABEL_NODEPOOL_UID) in taken:
+        return None
+    mine = {"metadata": {"labels": {LABEL_NODEPOOL_UID: scope.pool["metadata"]["uid"]}}}
+    return await infra.client.patch(DATAVOLUMES, name, infra.namespace, mine)

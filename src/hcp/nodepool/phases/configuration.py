@@ -5,7 +5,7 @@ from __future__ import annotations
 from hcp.api import conditions as c
 from hcp.api.names import MARK_CURRENT_CONFIG, MARK_TARGET_CONFIG_VERSION
 from hcp.api.paths import at, block
-from hcp.api.spec import service_networks
+from hcp.api.spec import cluster_networks, service_networks
 from hcp.errors import HcpError
 from hcp.guest.own_network import pod_networks
 from hcp.ignition.machineconfig import NodeConfig, interpret
@@ -102,6 +102,7 @@ def _payload(scope: Scope, config: GeneratedConfig, asked: NodeConfig, inputs: H
             bootstrap_kubeconfig=inputs.bootstrap_kubeconfig,
             kubelet_client_ca=inputs.kubelet_client_ca,
             service_network=service_networks(scope.cluster_spec),
+            cluster_network=cluster_networks(scope.cluster_spec),
             pause_image=component(scope.known_release(), "pause", "pod"),
             pull_secret=inputs.pull_secret,
             trust_bundle=inputs.trust_bundle,

@@ -7,7 +7,7 @@ from hcp.api.names import ANNOTATION_CURRENT_CONFIG_VERSION, MARK_CURRENT_CONFIG
 from hcp.api.paths import at
 from hcp.kube.client import MANAGER
 from hcp.kube.errors import Conflict
-from hcp.nodepool import scaling
+from hcp.nodepool import inherited, scaling
 from hcp.nodepool.machines import API, DeploymentInput, deployment_complete, machine_deployment
 from hcp.nodepool.scope import LOOK_AGAIN, Learned, Object, Scope
 from hcp.nodepool.secrets import user_data_name
@@ -30,6 +30,7 @@ async def run(scope: Scope) -> Learned | None:
         version=version,
         paused=scope.paused,
         exists=known is not None,
+        size=inherited.size(inherited.sets(scope)),
         machine=_machine(scope),
     )
     desired = machine_deployment(given)

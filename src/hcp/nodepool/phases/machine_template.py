@@ -11,6 +11,7 @@ from hcp.api.names import (
 )
 from hcp.api.paths import annotations_of, at
 from hcp.errors import HcpError
+from hcp.nodepool import inherited
 from hcp.nodepool.bootimage import disk_source
 from hcp.nodepool.scope import LOOK_AGAIN, Learned, Scope, refused
 from hcp.nodepool.template import TemplateInput, choose_template, machine_template
@@ -52,4 +53,4 @@ async def run(scope: Scope) -> Learned:
 def _in_use(scope: Scope) -> str:
     """The template that the pool's machines are made of; none before there are any."""
     known = scope.tools.watches.deployments.get(scope.name, scope.hosted)
-    return str(at(known, "spec.template.spec.infrastructureRef.name", ""))
+    return str(at(known, "spec.template.spec.infrastructureRef.name", "")) or inherited.template(inherited.sets(scope))

@@ -7,7 +7,7 @@ from hcp.api.names import ANNOTATION_KUBEVIRT_TOPOLOGY_SPREAD
 from hcp.api.paths import block
 from hcp.errors import HcpError
 from hcp.kubevirt.infra import credentials
-from hcp.nodepool import validation
+from hcp.nodepool import inherited, validation
 from hcp.nodepool.placement import infra_problem
 from hcp.nodepool.scope import Learned, Scope, refused
 from hcp.runtime.phases import Failed
@@ -36,6 +36,7 @@ async def run(scope: Scope) -> Learned:
     # Said, not enforced: what is missing may appear later, and machines then go on by themselves.
     verdict = (not problem, c.VALIDATION_FAILED if problem else c.AS_EXPECTED, problem or "")
     fresh = not scope.version and ANNOTATION_KUBEVIRT_TOPOLOGY_SPREAD not in scope.pool_annotations
+    fresh = fresh and not inherited.sets(scope)
     return Learned(
         said={c.VALID_PLATFORM_CONFIG: verdict},
         seen=seen,

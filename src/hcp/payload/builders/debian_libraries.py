@@ -15,7 +15,8 @@ from hcp.payload.debian import Package
 from hcp.payload.linking.rules import EVERYWHERE
 from hcp.payload.linking.tree import read_folder
 
-_FOLDERS = ("usr/lib/*-linux-gnu", "lib/*-linux-gnu", "usr/lib", "lib")
+# Last those of a package's own, where its libraries look by a path written into them.
+_FOLDERS = ("usr/lib/*-linux-gnu", "lib/*-linux-gnu", "usr/lib", "lib", "usr/lib/*-linux-gnu/*")
 
 
 def bring_libraries(ctx: BuildContext, root: Path, packages: dict[str, Package]) -> None:

@@ -26,10 +26,10 @@ def build(ctx: BuildContext, entry: dict[str, Any]) -> None:
     copy_files(go, source, entry)
 
 
-def copy_recipe(ctx: BuildContext) -> Path:
-    """The recipe in a writable place: package data may be read-only."""
+def copy_recipe(ctx: BuildContext, name: str = "") -> Path:
+    """The recipe in a writable place: package data may be read-only. Another component's, if it is named."""
     source = ctx.scratch / "recipe"
-    shutil.copytree(recipe_dir(ctx.component.name), source)
+    shutil.copytree(recipe_dir(name or ctx.component.name), source)
     return source
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hcp.payload.image import Image, binaries, version_of
+from hcp.payload.image import Image, Take, binaries, version_of
 
 # Those besides 1.36 and 1.35 are made on request only, as `versions.toml` says.
 MINORS = ("1.36", "1.35", "1.37", "1.34")
@@ -41,19 +41,24 @@ def static_images() -> list[Image]:
         Image(
             "cluster-api",
             version_of("cluster-api"),
-            binaries("cluster-api", "cluster-api-manager", folder="/"),
+            _all_binaries("cluster-api"),
             entrypoint=("/cluster-api-manager",),
             links={"manager": "cluster-api-manager"},
         ),
         Image(
             "cluster-api-kubevirt",
             version_of("cluster-api-kubevirt"),
-            binaries("cluster-api-kubevirt", "cluster-api-kubevirt-manager", folder="/"),
+            _all_binaries("cluster-api-kubevirt"),
             entrypoint=("/cluster-api-kubevirt-manager",),
             links={"manager": "cluster-api-kubevirt-manager"},
         ),
         Image("pause", "1", binaries("pause", "pause", folder="/"), entrypoint=("/pause",)),
     ]
+
+
+def _all_binaries(component: str) -> tuple[Take, ...]:
+    """An official build is two programs, ours one of the same name."""
+    return (Take(component, "bin/*", "/"),)
 
 
 def kubernetes_images(minor: str) -> list[Image]:

@@ -137,9 +137,22 @@ def _control_plane(call: Call, options: ClusterOptions) -> None:
     options.capabilities_disabled, options.capabilities_enabled = disabled, enabled
 
 
+def _machines_of_both_families(options: ClusterOptions) -> None:
+    """Nothing here can see what the infra cluster's network does."""
+    has_six = any(":" in one for one in (*options.cluster_cidrs, *options.service_cidrs))
+    if has_six and options.platform == names.PLATFORM_KUBEVIRT and options.network_type == "OVNKubernetes":
+        warn(
+            "the release's own network needs nodes with IPv6 addresses: KubeVirt gives machines on the network of pods "
+            "none by itself, so they have to come from that network (OVN-Kubernetes announces them)"
+        )
+
+
 def _network(call: Call, options: ClusterOptions) -> None:
     options.network_type = call.text("network-type")
     options.cluster_cidrs, options.service_cidrs = call.items("cluster-cidr"), call.items("service-cidr")
+    if call.switch("default-dual"):
+        options.cluster_cidrs = [*options.cluster_cidrs, defaults.CLUSTER_CIDR_V6]
+        options.service_cidrs = [*options.service_cidrs, defaults.SERVICE_CIDR_V6]
     options.machine_cidrs = call.items("machine-cidr")
     flags = ("cluster-cidr", "service-cidr", "machine-cidr")
     if any(call.changed(flag) for flag in flags):
@@ -147,6 +160,7 @@ def _network(call: Call, options: ClusterOptions) -> None:
 
         for text in cidr.check({flag: call.items(flag) for flag in flags}):
             warn(text)
+    _machines_of_both_families(options)
     for flag in ("disable-multi-network", "allocate-node-cidrs"):
         if call.switch(flag) and options.network_type != "Other":
             raise UsageError(

@@ -116,7 +116,13 @@ FLAGS = (
         "service-cidr", "stringArray", (defaults.SERVICE_CIDR,), "addresses of services", metavar="cidr", group=NETWORK
     ),
     Flag("machine-cidr", "stringArray", (), "addresses of nodes", metavar="cidr", group=NETWORK),
-    Flag("default-dual", "bool", False, "dual stack", unused="give both families with --cluster-cidr", group=NETWORK),
+    Flag(
+        "default-dual",
+        "bool",
+        False,
+        f"IPv4 and IPv6: the usual ranges and {defaults.CLUSTER_CIDR_V6}, {defaults.SERVICE_CIDR_V6}",
+        group=NETWORK,
+    ),
     Flag(
         "publish",
         "string",

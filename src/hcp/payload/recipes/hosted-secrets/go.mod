@@ -1,0 +1,3 @@
+module hosted-secrets
+
+go 1.24
