@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.support.e2e.control_planes import NS, available, condition, create, guest_of
-from tests.support.e2e.local_tools import Cluster, hcp
+from tests.support.e2e.local_tools import Cluster, hcp, well
 from tests.support.eventually import eventually_sync
 
 NAME = "hosted"
@@ -93,5 +92,4 @@ def test_nothing_is_left(management: Cluster) -> None:
     management.kubectl("delete", "hostedcluster", "--all", "-n", NS, seconds=600)
     left = {n["metadata"]["name"] for n in management.get("namespaces")["items"]}
     assert not {n for n in left if n.startswith(f"{NS}-")}
-    status = json.loads(hcp("local", "status", "--name", NAME, "-o", "json").stdout)
-    assert status["well"], status["wrong"]
+    well(NAME)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.e2e.local_tools import Cluster, hcp, namespace, open_url, server, service
+from tests.support.e2e.local_tools import Cluster, hcp, namespace, open_url, server, service, well
 from tests.support.eventually import eventually_sync
 
 NAME = "e2e-cluster"
@@ -42,8 +42,7 @@ def pod_address(cluster: Cluster, pod: str) -> str:
 
 
 def test_everything_is_well(cluster: Cluster) -> None:
-    status = json.loads(hcp("local", "status", "--name", NAME, "-o", "json").stdout)
-    assert status["well"], status["wrong"]
+    status = well(NAME)
     names = {line["component"] for line in status["lines"]}
     assert {"etcd", "kube-apiserver", "kubelet", "kube-proxy", "containerd", "registry", "coredns"} <= names
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from tests.support.e2e.control_planes import NS, available, create, guest_of
-from tests.support.e2e.local_tools import Cluster, hcp, namespace, open_url, server, service
+from tests.support.e2e.local_tools import Cluster, hcp, namespace, open_url, server, service, well
 from tests.support.eventually import eventually_sync
 
 from hcp.api.addresses import in_url
@@ -67,8 +67,7 @@ def _pod(made: Made, name: str) -> list[str]:
 
 
 def test_everything_is_well_and_stays_so(made: Made) -> None:
-    status = json.loads(hcp("local", "status", "--name", made.name, "-o", "json").stdout)
-    assert status["well"], status["wrong"]
+    well(made.name)
     assert "nothing had to be done" in hcp("local", "up", "--name", made.name).stdout
 
 

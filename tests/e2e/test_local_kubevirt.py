@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.support.e2e.local_tools import Cluster, hcp, namespace, server
+from tests.support.e2e.local_tools import Cluster, hcp, namespace, server, well
 from tests.support.eventually import eventually_sync
 
 NAME = "e2e-kubevirt"
@@ -73,8 +73,7 @@ def machine(image: str) -> dict[str, Any]:
 def test_kubevirt_and_cdi_are_deployed(cluster: Cluster) -> None:
     assert cluster.get("kubevirt", "kubevirt", "-n", "kubevirt")["status"]["phase"] == "Deployed"
     assert cluster.get("cdi", "cdi")["status"]["phase"] == "Deployed"
-    status = json.loads(hcp("local", "status", "--name", NAME, "-o", "json").stdout)
-    assert status["well"], status["wrong"]
+    status = well(NAME)
     assert any(note.startswith("Virtual machines") for note in status["notes"])
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 from tests.support.e2e.control_planes import NS as CLUSTERS
 from tests.support.e2e.control_planes import available, create, guest_of
-from tests.support.e2e.local_tools import Cluster, hcp, namespace, server, service
+from tests.support.e2e.local_tools import Cluster, hcp, namespace, server, service, well
 from tests.support.eventually import eventually_sync
 from tests.support.guides import documents
 
@@ -122,8 +122,7 @@ def test_added_to_a_running_cluster_it_takes_nothing_away(cluster: Cluster, plan
     assert router == plan.router
     said = hcp("local", "up", "--name", NAME, "--with", "metallb").stdout
     assert plan.pool_range in said
-    status = json.loads(hcp("local", "status", "--name", NAME, "-o", "json").stdout)
-    assert status["well"], status["wrong"]
+    status = well(NAME)
     names = {line["component"] for line in status["lines"]}
     assert {"controller", "speaker"} <= names and "load-balancer" not in names
 

@@ -5,13 +5,12 @@ Each test builds on the one before.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from tests.support.e2e.hosted_tools import Guest
-from tests.support.e2e.local_tools import Cluster, hcp
+from tests.support.e2e.local_tools import Cluster, hcp, well
 from tests.support.e2e.own_machine import started
 from tests.support.eventually import eventually_sync as eventually
 
@@ -124,5 +123,4 @@ def test_the_end_of_the_cluster_leaves_nothing_here(
     left = [s["metadata"]["name"] for s in management.get("secrets", "-n", "hypershift")["items"]]
     assert not [name for name in left if name.startswith(f"ignition-{HOSTED}.")]
     eventually(lambda: services(management) == {"ignition-server"}, "the node port is closed")
-    status = json.loads(hcp("local", "status", "--name", NAME, "-o", "json").stdout)
-    assert status["well"], status["wrong"]
+    well(NAME)

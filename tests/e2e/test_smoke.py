@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
 import subprocess
 import urllib.request
 from collections.abc import Iterator
@@ -14,7 +13,7 @@ from typing import Any
 
 import pytest
 from tests.support.e2e.hosted_tools import Guest
-from tests.support.e2e.local_tools import HCP, Cluster, hcp
+from tests.support.e2e.local_tools import HCP, Cluster, hcp, well
 from tests.support.eventually import eventually_sync
 
 NAME = "smoke"
@@ -189,5 +188,4 @@ def _owned(management: Cluster, kind: str) -> list[Any]:
 
 
 def test_management_cluster_is_still_well(management: Cluster) -> None:
-    status = json.loads(hcp("local", "status", "--name", NAME, "-o", "json").stdout)
-    assert status["well"], status["wrong"]
+    well(NAME)

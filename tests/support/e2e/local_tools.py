@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from tests.support.eventually import eventually_sync
 
 HCP = Path(sys.executable).with_name("hcp")
 
@@ -24,6 +25,21 @@ def hcp(
     if check and done.returncode != 0:
         raise AssertionError(f"hcp {' '.join(words)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
     return done
+
+
+def well(name: str) -> dict[str, Any]:
+    """A cluster's status once everything in it is well: a busy machine makes a pod miss a probe now and then."""
+    seen: list[dict[str, Any]] = []
+
+    def is_well() -> bool:
+        seen.append(json.loads(hcp("local", "status", "--name", name, "-o", "json", check=False).stdout))
+        return bool(seen[-1]["well"])
+
+    try:
+        eventually_sync(is_well, seconds=300)
+    except AssertionError as error:
+        raise AssertionError(f"cluster {name} is not well: {seen[-1]['wrong']}") from error
+    return seen[-1]
 
 
 class Cluster:
