@@ -89,7 +89,8 @@ async def world(shared_server: ApiServer, client: Client, namespace: str, tmp_pa
     await client.apply(service_account(manager, namespace, []))
     await client.apply(cluster_role(f"hypershift-{manager}", rights.core_rules()))
     await client.apply(cluster_binding(f"hypershift-{manager}", account(manager, namespace)))
-    await client.apply(cluster_role(f"{manager}-hosted", rights.core_hosted_rules()))
+    hosted = [*rights.core_hosted_rules(), *rights.follower_rules()]
+    await client.apply(cluster_role(f"{manager}-hosted", hosted))
     token = await account_token(client, manager, namespace)
     config = pki.kubeconfig(shared_server.url, (shared_server.directory / "ca.crt").read_bytes(), b"", b"")
     config["users"][0]["user"] = {"token": token}

@@ -11,7 +11,7 @@ from tests.support import crds as crds_support
 from tests.support.api_server import ApiServer
 from tests.support.definitions import VIRTUALIZATION, real
 from tests.support.node_pools import Object, data
-from tests.support.security.managers import COMPONENTS
+from tests.support.security.managers import COMPONENTS, followers
 
 from hcp import payload
 from hcp.api import generate
@@ -46,6 +46,7 @@ async def known_to_cluster_api(client: Client, cluster: Object, guest: Path, *, 
     await client.patch(k.HOSTEDCONTROLPLANES, p.name, p.namespace, {"status": ready}, subresource="status")
     for obj in (
         *capi.bindings(p),
+        capi.secret_followers(p, followers()),
         {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "data": content},
         capi.kubevirt_cluster(p, credentials=credentials),
     ):

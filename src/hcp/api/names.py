@@ -189,6 +189,8 @@ MARK_ASKED_FOR = f"{GROUP}/asked-for"
 # The accounts of Cluster API's two managers.
 CAPI_CORE = "cluster-api"
 CAPI_PROVIDER = "capi-provider"
+# The ClusterRole of those of them that follow Secrets, and its RoleBinding in each hosted namespace.
+SECRET_FOLLOWERS = "hypershift-secret-followers"
 
 # The storage driver beside a control plane: its Deployment, and its account where machines run in the same cluster.
 CSI_CONTROLLER = "kubevirt-csi-controller"

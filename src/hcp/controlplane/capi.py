@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from hcp.api import names
@@ -18,20 +19,20 @@ def _unowned(p: Params) -> Params:
 
 def bindings(p: Params) -> list[Manifest]:
     """What the two managers may do in this namespace, and in no other that is not a hosted one."""
+    managers = (names.CAPI_CORE, names.CAPI_PROVIDER)
+    return [_binding(p, account, names.hosted_role(account), [account]) for account in managers]
+
+
+def secret_followers(p: Params, accounts: Iterable[str]) -> Manifest:
+    """Which of the two follow the Secrets of this namespace: official builds do, ours ask for them one by one."""
+    return _binding(p, names.SECRET_FOLLOWERS, names.SECRET_FOLLOWERS, accounts)
+
+
+def _binding(p: Params, name: str, role: str, accounts: Iterable[str]) -> Manifest:
     group = "rbac.authorization.k8s.io"
-    return [
-        obj(
-            p,
-            f"{group}/v1",
-            "RoleBinding",
-            account,
-            {
-                "roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": names.hosted_role(account)},
-                "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": names.OPERATOR_NAMESPACE}],
-            },
-        )
-        for account in (names.CAPI_CORE, names.CAPI_PROVIDER)
-    ]
+    content: Manifest = {"roleRef": {"apiGroup": group, "kind": "ClusterRole", "name": role}}
+    subjects = [{"kind": "ServiceAccount", "name": one, "namespace": names.OPERATOR_NAMESPACE} for one in accounts]
+    return obj(p, f"{group}/v1", "RoleBinding", name, content | ({"subjects": subjects} if subjects else {}))
 
 
 def cluster(p: Params, *, paused: bool = False) -> Manifest:

@@ -53,9 +53,8 @@ class Sleep:
     left: tuple[str, ...] = ()
     # How its owner wakes it.
     command: str = ""
-    # Whether a request to its API wakes it, and whether one did.
+    # Whether a request to its API wakes it.
     on_request: bool = False
-    requested: bool = False
 
     @property
     def quiet(self) -> bool:
@@ -111,7 +110,7 @@ def _details(sleep: Sleep, stage: str) -> str:
     if stage == c.FALLING_ASLEEP and sleep.quiet:
         return f": {waiting or 'pods end: ' + ', '.join(sleep.left)}" if waiting or sleep.left else ""
     if stage == c.WAKING_UP:
-        why = " after a request to its API" if sleep.requested else ""
+        why = " after a request to its API" if sleep.wish.called else ""
         return f"{why}: {waiting}" if sleep.stage == c.WAKING_UP and waiting else why
     date = f" at {sleep.wish.until:%Y-%m-%dT%H:%M:%SZ}" if sleep.wish.until is not None else ""
     if stage == c.ASLEEP:

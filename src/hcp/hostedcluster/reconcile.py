@@ -84,7 +84,7 @@ class HostedClusterKind(Kind[Scope, Learned]):
         return result
 
     async def adopt(self, obj: Object) -> Object:
-        """Finalizer and defaults in one write, before anything is made; later, that a request wakes it."""
+        """Finalizer and defaults in one write, before anything is made; later, that a request wakes it, or did."""
         elsewhere = credentials(at(obj, "spec.platform") or {})
         domain = self._tools.infra_ingress.domain(key_of(obj)) if elsewhere else self._apps_domain()
         body = defaults.patch_for(obj, domain)
@@ -138,8 +138,7 @@ class HostedClusterKind(Kind[Scope, Learned]):
         command = f"hcp wake {meta['name']} -n {meta['namespace']}"
         asked = wish(params.annotations, now)
         on_request = wake_requests.possible(params.annotations, params.published("APIServer").type)
-        requested = not asked.asleep and names.ANNOTATION_WOKEN in params.annotations
-        return Sleep(asked, stage(obj), machines, command=command, on_request=on_request, requested=requested)
+        return Sleep(asked, stage(obj), machines, command=command, on_request=on_request)
 
     def _workloads(self, params: Params) -> list[Object]:
         found = (STATEFULSETS, "etcd"), (DEPLOYMENTS, "kube-apiserver")

@@ -57,13 +57,27 @@ def mark(cluster: Object, route: Object | None) -> str:
 
 
 def patch_for(cluster: Object, route: Object | None, now: dt.datetime) -> dict[str, Any] | None:
-    """What ends the sleep, in the HostedCluster's annotations; None where nobody asked, or nobody may."""
+    """What ends the sleep, or forgets what ended an earlier one, in the HostedCluster's annotations.
+
+    None where nobody asked, or nobody may. It names the version it is for: whoever puts the cluster to sleep at this
+    moment, or takes the permission back, was not seen yet and must not be overruled.
+    """
+    meta, annotations = cluster["metadata"], annotations_of(cluster)
+    if pause.parse(cluster["spec"].get("pausedUntil"), now).paused:
+        return None
+    woken = _woken(cluster, route, now)
+    if not woken and not hibernation.outlived(annotations):
+        return None
+    values = {names.ANNOTATION_WOKEN: woken or None}
+    return {"metadata": {"annotations": values, "resourceVersion": meta["resourceVersion"]}}
+
+
+def _woken(cluster: Object, route: Object | None, now: dt.datetime) -> str:
+    """When a request ended the sleep it is in; empty where none did."""
     since, told = mark(cluster, route), annotations_of(route)
     asked = told.get(names.MARK_SLEEPS_SINCE) == told.get(names.MARK_ASKED_FOR) == since
     if not since or not asked or hibernation.stage(cluster) != c.ASLEEP:
-        return None
-    paused = pause.parse(cluster["spec"].get("pausedUntil"), now).paused
-    if paused or not hibernation.wish(annotations_of(cluster), now).asleep:
-        return None
-    woken = max(now, hibernation.date_of(since) or now)
-    return {"metadata": {"annotations": {names.ANNOTATION_WOKEN: hibernation.stamp(woken)}}}
+        return ""
+    if not hibernation.wish(annotations_of(cluster), now).asleep:
+        return ""
+    return hibernation.stamp(max(now, hibernation.date_of(since) or now))

@@ -3,7 +3,7 @@
 Their caches list all namespaces, so what they cache they may read everywhere: machines and clusters, which hold no
 secrets. Virtual machines they ask for one by one, and our builds of them Secrets too; official builds follow Secrets,
 and get those of hosted namespaces from a program that stands before them. So for both a RoleBinding in each hosted
-namespace is enough.
+namespace is enough, and one more for official builds.
 """
 
 from __future__ import annotations
@@ -61,7 +61,12 @@ def repair_rules() -> list[Object]:
 
 def core_hosted_rules() -> list[Object]:
     """In each hosted namespace: the kubeconfig of the guest."""
-    return [rule("", "secrets", ["get", *FOLLOW])]
+    return [rule("", "secrets", ["get"])]
+
+
+def follower_rules() -> list[Object]:
+    """In each hosted namespace, where the operator's managers are official builds."""
+    return [rule("", "secrets", FOLLOW)]
 
 
 def provider_rules() -> list[Object]:
@@ -79,7 +84,7 @@ def provider_hosted_rules() -> list[Object]:
         rule("kubevirt.io", "virtualmachines", ["get", "create", "delete"]),
         rule("kubevirt.io", "virtualmachineinstances", ["get", "delete"]),
         rule("cdi.kubevirt.io", "datavolumes", ["get"]),
-        rule("", "secrets", ["get", *FOLLOW, "create", "update", "delete"]),
+        rule("", "secrets", ["get", "create", "update", "delete"]),
     ]
 
 
@@ -103,7 +108,7 @@ def objects(options: Options) -> list[Object]:
             role(name, options.namespace, election),
             binding(name, options.namespace, subject),
         ]
-    return [*found, _for_another_manager()]
+    return [*found, cluster_role(names.SECRET_FOLLOWERS, follower_rules()), _for_another_manager()]
 
 
 def _for_another_manager() -> Object:

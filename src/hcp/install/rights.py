@@ -25,7 +25,7 @@ ACCOUNT = "operator"
 FOLLOW = ("list", "watch")
 # Who works in hosted namespaces by a role that the operator binds there.
 WORKERS = (names.CAPI_CORE, names.CAPI_PROVIDER, names.CSI_ACCOUNT, names.AUTOSCALER)
-HOSTED_ROLES = [names.hosted_role(account) for account in WORKERS]
+HOSTED_ROLES = [*(names.hosted_role(account) for account in WORKERS), names.SECRET_FOLLOWERS]
 
 
 def operator_rules() -> list[Object]:

@@ -107,6 +107,7 @@ class Operator:
             guests=Guests(client, inside=options.inside),
             events=EventRecorder(client, "hypershift-operator"),
             images=options.support.images,
+            secret_followers=tuple(capi.MANAGERS[component][0] for component in sorted(options.support.official)),
             own_image=options.own_image,
             namespace=options.namespace,
             inside=options.inside,

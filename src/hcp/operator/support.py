@@ -18,10 +18,11 @@ UPSTREAM = ("cluster-api", "cluster-api-kubevirt")
 
 @dataclass(frozen=True)
 class Support:
-    """Images by name, and CRDs by component."""
+    """Images by name, CRDs by component, and components whose image is an official build."""
 
     images: dict[str, str] = field(default_factory=dict)
     crds: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    official: frozenset[str] = frozenset()
 
 
 def load(home: Path = HOME) -> Support:
@@ -32,26 +33,30 @@ def load(home: Path = HOME) -> Support:
             images = json.loads(file.read_text())
         except ValueError as exc:
             raise HcpError(f"The list of images {file} cannot be read", cause=str(exc)) from exc
-        folders = {name: home / "upstream" / name / "crds" for name in UPSTREAM}
-        return Support(dict(images), {name: _read_all(folder) for name, folder in folders.items()})
+        folders = {name: home / "upstream" / name for name in UPSTREAM}
+        crds = {name: _read_all(folder / "crds") for name, folder in folders.items()}
+        official = frozenset(name for name, folder in folders.items() if (folder / "official").exists())
+        return Support(dict(images), crds, official)
     return _from_payload()
 
 
 def _from_payload() -> Support:
     from hcp import payload
+    from hcp.payload.builders.capi import is_official
     from hcp.payload.image import image_digest, reference
 
-    images = {}
+    images, official = {}, set()
     for name in (*UPSTREAM, "haproxy", "pause"):
         folder = payload.find(f"image-{name}")
         if folder is not None:
             images[name] = reference(f"hcp/{name}", image_digest(folder))
+            official |= {name} if name in UPSTREAM and is_official(folder) else set()
     crds = {}
     for name in UPSTREAM:
         folder = payload.find(name)
         if folder is not None:
             crds[name] = _read_all(folder / "manifests" / "crds")
-    return Support(images, crds)
+    return Support(images, crds, frozenset(official))
 
 
 def _read_all(folder: Path) -> list[dict[str, Any]]:

@@ -80,7 +80,9 @@ class Reports:
     def ask(self, key: str, since: str) -> None:
         """Somebody asked for a cluster that sleeps. Its Route says so once in a sleep, however many come."""
         route = self._sources.routes.get_key(key)
-        if route is not None and annotations_of(route).get(names.MARK_ASKED_FOR) != since:
+        if route is None or self._asked.get(key) == since:
+            return  # it is gone, or under way: who connects again shortens no pause after a failure
+        if annotations_of(route).get(names.MARK_ASKED_FOR) != since:
             self._asked[key] = since
             self._due.add(key)
             self._any.set()

@@ -106,6 +106,8 @@ class OperatorContext:
     events: EventRecorder
     # Support images by name (haproxy, cluster-api, …), as /opt/hcp/images.json has them.
     images: Mapping[str, str] = field(default_factory=dict)
+    # Accounts of managers that follow Secrets in hosted namespaces: those of official builds.
+    secret_followers: tuple[str, ...] = ()
     own_image: str = ""
     namespace: str = "hypershift"
     # Whether the process runs in the management cluster and so reaches its pod and service networks.

@@ -38,6 +38,8 @@ class Wish:
     asleep: bool = False
     until: dt.datetime | None = None
     problem: str = ""
+    # Whether a request to its API ended the sleep that would hold otherwise.
+    called: bool = False
 
     def seconds(self, now: dt.datetime) -> float | None:
         """Time until the schedule asks for something else."""
@@ -110,18 +112,31 @@ def _wish(annotations: Mapping[str, str], now: dt.datetime) -> Wish:
     woken = date_of(annotations.get(ANNOTATION_WOKEN, ""))
     if plans is None:
         # A request counts for the sleep it ended, not for one that was asked for later.
-        return Wish(asleep=said is True and (woken is None or (since is not None and woken < since)))
+        called = woken is not None and (since is None or woken >= since)
+        return Wish(asleep=said is True and not called, called=said is True and called)
     down, up = plans
     slept, woke = down.before(now), up.before(now)
     called = woken is not None and woken >= max(slept, since or slept)
     if said is not None and since is None:
         # Without a date it holds whatever the schedule says; a request, until its next evening.
-        return Wish(said and not called, down.after(now) if said and called else None)
+        return Wish(said and not called, down.after(now) if said and called else None, called=said and called)
     asleep, latest = slept > woke, max(slept, woke)
     if said is not None and since is not None and since > latest:
         asleep = said
-    asleep = asleep and not called
-    return Wish(asleep, (up if asleep else down).after(now))
+    called, asleep = asleep and called, asleep and not called
+    return Wish(asleep, (up if asleep else down).after(now), called=called)
+
+
+def outlived(annotations: Mapping[str, str]) -> bool:
+    """Whether nobody asks any more for the sleep that a request ended: kept, it would count for the next one too."""
+    if ANNOTATION_WOKEN not in annotations:
+        return False
+    try:
+        said, since = _said(annotations.get(ANNOTATION_HIBERNATE, ""))
+        planned = read_schedules(annotations) is not None
+    except HcpError:
+        return False
+    return (said is False and since is None) or (said is not True and not planned)
 
 
 def date_of(text: str) -> dt.datetime | None:

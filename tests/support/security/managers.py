@@ -14,6 +14,7 @@ from hcp.api import names
 from hcp.kube import Client, ClusterConfig
 from hcp.kube.config import UserAuth
 from hcp.operator import capi
+from hcp.payload.builders.capi import OFFICIAL
 
 COMPONENTS = {"cluster-api": names.CAPI_CORE, "cluster-api-kubevirt": names.CAPI_PROVIDER}
 USER = "system:serviceaccount:hypershift:{}"
@@ -24,6 +25,12 @@ async def as_account(admin: Client, server: ApiServer, name: str) -> Client:
     token = await account_token(admin, name, names.OPERATOR_NAMESPACE)
     ca = (server.directory / "ca.crt").read_bytes()
     return Client(ClusterConfig(server.url, ca_pem=ca, auth=UserAuth(token=token)))
+
+
+def followers() -> list[str]:
+    """Those of the two that are official builds here, and so follow Secrets."""
+    folders = payload.ensure(list(COMPONENTS))
+    return [account for one, account in COMPONENTS.items() if any(folders[one].glob(f"bin/*{OFFICIAL}"))]
 
 
 class Managers:

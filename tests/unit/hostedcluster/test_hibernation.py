@@ -79,7 +79,7 @@ def test_the_owner_is_told_how_to_wake_it() -> None:
     assert "It wakes with the first request to its API, or with: hcp wake" in hibernation.verdict(called, "Asleep")[2]
     both = replace(planned, on_request=True)
     assert "07:00:00Z, with the first request to its API, or with: hcp" in hibernation.verdict(both, "Asleep")[2]
-    awake = Sleep(UP, "WakingUp", Machines(waiting="nodes report: a"), requested=True)
+    awake = Sleep(Wish(called=True), "WakingUp", Machines(waiting="nodes report: a"))
     assert hibernation.verdict(awake, "WakingUp")[2].endswith("up after a request to its API: nodes report: a")
     down = Sleep(DOWN, "FallingAsleep", Machines(waiting="machines shut down: a"))
     assert hibernation.verdict(down, "FallingAsleep") == (

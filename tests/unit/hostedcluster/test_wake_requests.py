@@ -19,7 +19,8 @@ ON = {names.ANNOTATION_WAKE_ON_REQUEST: "true", names.ANNOTATION_HIBERNATE: "tru
 def cluster(annotations: dict[str, str] | None = None, stage: str = "Asleep", **spec: Any) -> dict[str, Any]:
     sleeps = {"type": "Hibernating", "status": "True", "reason": stage, "lastTransitionTime": FELL}
     found = ON if annotations is None else annotations
-    return {"metadata": {"annotations": found}, "spec": spec, "status": {"conditions": [sleeps] if stage else []}}
+    metadata = {"annotations": found, "resourceVersion": "7"}
+    return {"metadata": metadata, "spec": spec, "status": {"conditions": [sleeps] if stage else []}}
 
 
 def route(since: str | None = FELL, asked: str | None = FELL) -> dict[str, Any]:
@@ -34,6 +35,8 @@ def woken(patch: dict[str, Any] | None) -> str | None:
 def test_a_request_that_was_made_in_this_sleep_ends_it() -> None:
     patch = wake_requests.patch_for(cluster(), route(), NOW)
     assert woken(patch) == "2026-03-11T22:00:00Z"
+    assert patch is not None
+    assert patch["metadata"]["resourceVersion"] == "7", "whoever puts it to sleep again meanwhile is not overruled"
     after = {**ON, names.ANNOTATION_WOKEN: str(woken(patch))}
     assert not hibernation.wish(after, NOW).asleep
     assert wake_requests.patch_for(cluster(after), route(), NOW) is None, "once"
@@ -74,6 +77,17 @@ def test_a_request_that_was_made_in_this_sleep_ends_it() -> None:
 )
 def test_what_wakes_nobody(found: dict[str, Any], marked: dict[str, Any] | None) -> None:
     assert wake_requests.patch_for(found, marked, NOW) is None
+
+
+def test_what_ended_a_sleep_is_forgotten_when_nobody_asks_for_it_any_more() -> None:
+    """Else the next `true` without a date, as clusters in Git have it, would put nobody to sleep."""
+    woke = {**ON, names.ANNOTATION_HIBERNATE: "true", names.ANNOTATION_WOKEN: "2026-03-11T20:00:00Z"}
+    assert wake_requests.patch_for(cluster(woke, stage="Awake"), None, NOW) is None
+    for said in ({names.ANNOTATION_HIBERNATE: "false"}, {names.ANNOTATION_HIBERNATE: ""}):
+        patch = wake_requests.patch_for(cluster({**woke, **said}, stage="Awake"), None, NOW)
+        assert patch == {"metadata": {"annotations": {names.ANNOTATION_WOKEN: None}, "resourceVersion": "7"}}
+        assert wake_requests.patch_for(cluster({**ON, **said}, stage="Awake"), None, NOW) is None, "once"
+    assert wake_requests.patch_for(cluster({**woke, **said}, stage="Awake", pausedUntil="true"), None, NOW) is None
 
 
 def test_a_clock_that_is_ahead_keeps_nobody_asleep() -> None:

@@ -37,7 +37,9 @@ def test_support_is_read_from_the_image(tmp_path: Path) -> None:
     crds = tmp_path / "upstream" / "cluster-api" / "crds"
     crds.mkdir(parents=True)
     (crds / "a.yaml").write_text(json.dumps(CRD) + "\n---\n" + json.dumps({"kind": "Other"}))
+    (crds.parent / "official").touch()
     loaded = support.load(tmp_path)
+    assert loaded.official == {"cluster-api"}
     assert loaded.images == {"cluster-api": "x@sha256:0"}
     assert [c["metadata"]["name"] for c in loaded.crds["cluster-api"]] == [CRD["metadata"]["name"]]  # type: ignore[index]
 

@@ -13,7 +13,7 @@ from hcp.errors import HcpError
 from hcp.oci.writer import ImageConfig, Layer, Layout, read_layout, write_image
 from hcp.operator.capi import MANAGERS
 from hcp.payload import BuildContext, Component, Engine, Progress
-from hcp.payload.builders.capi import OFFICIAL
+from hcp.payload.builders.capi import OFFICIAL, is_official
 from hcp.payload.image import Image, Take, binaries, image_component, image_digest, reference
 from hcp.payload.images.static import static_images
 from hcp.payload.registry import Registry
@@ -81,7 +81,9 @@ def test_a_manager_is_where_its_pod_starts_it_with_the_official_one_beside_it(
     [image] = [image for image in static_images() if image.name == name]
     registry = Registry([Component(name, "1", manager), image_component(image)])
     engine = Engine(registry, Store(tmp_path / "cache"), Progress(io.StringIO(), live=False))
-    members = _members(read_layout(engine.ensure([image.component])[image.component] / "image"))
+    folder = engine.ensure([image.component])[image.component]
+    assert is_official(folder) is official
+    members = _members(read_layout(folder / "image"))
     assert {path for path, member in members.items() if path.startswith(command) and member.mode == 0o755} == programs
     assert MANAGERS[name][1] == f"/{command}", "as the operator starts it"
 

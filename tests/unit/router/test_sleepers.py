@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
-from hcp.router import admission, maps, sleepers, waiting
+from hcp.router import admission, maps, reports, sleepers, waiting
 from hcp.router.config import Settings, render
 from hcp.router.manifests import objects
 from hcp.router.options import Options
@@ -105,3 +107,17 @@ def test_a_host_that_goes_from_one_route_to_another_is_that_of_the_last() -> Non
     assert line._asleep["api.test"].key == "n/new"
     line.put("n/new", "", "")
     assert not line._asleep
+
+
+def test_who_connects_again_shortens_no_pause_after_a_write_that_failed() -> None:
+    """It is under way; the pause after a failure sets it off again, not a stranger."""
+    live: dict[str, Any] = {"metadata": {"name": "api", "namespace": "n"}}
+    sources: Any = SimpleNamespace(routes=SimpleNamespace(get_key=lambda _key: live))
+    line = reports.Reports(cast(Any, None), sources, cast(Any, None))
+    line.ask("n/api", "then")
+    assert line._any.is_set()
+    line._any.clear()
+    line.ask("n/api", "then")
+    assert not line._any.is_set()
+    line.ask("n/api", "the next sleep")
+    assert line._any.is_set()

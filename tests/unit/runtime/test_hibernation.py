@@ -71,6 +71,40 @@ def test_what_holds_at_a_moment(annotations: dict[str, str], now: str, asleep: b
 
 
 @pytest.mark.parametrize(
+    ("annotations", "now", "called"),
+    [
+        ({ASKED: "true", WOKEN: "2026-03-11T22:00:00Z"}, "2026-03-11T23:00", True),
+        ({ASKED: "false", WOKEN: "2026-03-11T22:00:00Z"}, "2026-03-11T23:00", False),
+        ({**WORKDAYS, WOKEN: "2026-03-11T22:00:00Z"}, "2026-03-11T23:00", True),
+        # The schedule wakes it two mornings later, not the request of the night before.
+        ({**WORKDAYS, WOKEN: "2026-03-11T22:00:00Z"}, "2026-03-13T07:00", False),
+    ],
+)
+def test_only_the_sleep_that_a_request_ended_was_ended_by_it(
+    annotations: dict[str, str], now: str, called: bool
+) -> None:
+    assert hibernation.wish(annotations, at(now)).called is called
+
+
+@pytest.mark.parametrize(
+    ("annotations", "outlived"),
+    [
+        ({ASKED: "true"}, False),
+        ({ASKED: "true", WOKEN: "x"}, False),
+        ({ASKED: "true@noon", WOKEN: "x"}, False),
+        ({WOKEN: "x"}, True),
+        ({ASKED: "false", WOKEN: "x"}, True),
+        ({**WORKDAYS, ASKED: "false", WOKEN: "x"}, True),
+        # A request of this night counts, whatever was asked at noon.
+        ({**WORKDAYS, WOKEN: "x"}, False),
+        ({**WORKDAYS, ASKED: "false@2026-03-11T12:00:00Z", WOKEN: "x"}, False),
+    ],
+)
+def test_a_request_is_forgotten_where_it_can_count_for_nothing(annotations: dict[str, str], outlived: bool) -> None:
+    assert hibernation.outlived(annotations) is outlived
+
+
+@pytest.mark.parametrize(
     ("annotations", "said"),
     [
         ({ASKED: "yes"}, "write true or false"),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
+from hcp.api import names
 from hcp.api.paths import at
 from hcp.controlplane import capi
 from hcp.hostedcluster.scope import Scope
-from hcp.kube.resources import KUBEVIRTCLUSTERS
+from hcp.kube.resources import KUBEVIRTCLUSTERS, ROLEBINDINGS
 from hcp.runtime import hibernation
 
 
@@ -15,7 +16,11 @@ async def run(scope: Scope) -> None:
     platform = scope.spec.get("platform") or {}
     if platform.get("type") != "KubeVirt":
         return
-    await asyncio.gather(*(scope.cache.apply(o) for o in capi.bindings(scope.params)))
+    bindings, followers = capi.bindings(scope.params), scope.ctx.secret_followers
+    # Where official managers gave way to ours it stays, with nobody in it.
+    if followers or scope.cache.get(ROLEBINDINGS, names.SECRET_FOLLOWERS, scope.namespace):
+        bindings.append(capi.secret_followers(scope.params, followers))
+    await asyncio.gather(*(scope.cache.apply(o) for o in bindings))
     credentials = bool(at(platform, "kubevirt.credentials"))
     live, _ = await asyncio.gather(
         scope.cache.apply(capi.kubevirt_cluster(scope.params, credentials=credentials)),

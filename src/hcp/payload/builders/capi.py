@@ -8,12 +8,14 @@ their place stands a small program of ours that runs them and shows them the Sec
 
 from __future__ import annotations
 
+import tarfile
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from hcp.errors import HcpError
+from hcp.oci.writer import read_layout
 from hcp.payload.builders import go as go_builder
 from hcp.payload.context import BuildContext
 from hcp.payload.gotool import Go
@@ -22,6 +24,13 @@ from hcp.payload.store import Store
 STAND_IN = "hosted-secrets"
 OFFICIAL = ".official"
 """What the stand-in starts is the file beside it with this after its name."""
+
+
+def is_official(image: Path) -> bool:
+    """Whether the artifact of a manager's image has an official build in it."""
+    layout = read_layout(image / "image")
+    with tarfile.open(layout.blob(layout.manifest["layers"][-1]["digest"])) as archive:
+        return any(name.endswith(OFFICIAL) for name in archive.getnames())
 
 
 def build(ctx: BuildContext, entry: dict[str, Any]) -> None:

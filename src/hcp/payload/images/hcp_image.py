@@ -7,8 +7,9 @@
                        and etcdutl
 
 `image-router` is all the router and the ignition server need, so an embedded cluster can have Routes before Cluster API
-is built. `image-hcp` also holds `/opt/hcp/upstream/<component>/crds/*.yaml` and `/opt/hcp/images.json`: name →
-reference by digest of the images that the operator deploys besides a release.
+is built. `image-hcp` also holds `/opt/hcp/upstream/<component>/crds/*.yaml`, beside them `official` where the manager's
+image has the build of its project, and `/opt/hcp/images.json`: name → reference by digest of the images that the
+operator deploys besides a release.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 from hcp import __version__
 from hcp.build_info import PACKAGE, source_files
 from hcp.oci.writer import ImageConfig, Layer, read_layout, write_image
+from hcp.payload.builders.capi import is_official
 from hcp.payload.component import Component, hash_files
 from hcp.payload.context import BuildContext
 from hcp.payload.image import REGISTRY, image_digest, reference
@@ -122,6 +124,8 @@ def _build_operator(ctx: BuildContext) -> None:
     for component in UPSTREAM:
         for path in sorted((ctx.dep(component) / "manifests" / "crds").glob("*.yaml")):
             layer.file(f"opt/hcp/upstream/{component}/crds/{path.name}", path)
+        if is_official(ctx.dep(f"image-{component}")):
+            layer.file(f"opt/hcp/upstream/{component}/official", "It follows Secrets.\n")
     # Fills the volume of an etcd that starts from a snapshot.
     layer.file("usr/bin/etcdutl", ctx.dep("etcd") / "bin" / "etcdutl", mode=0o755)
     references = {
