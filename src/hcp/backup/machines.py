@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hcp.api import names
-from hcp.api.paths import annotations_of, at, labels_of
+from hcp.api.paths import annotations_of, at, block, labels_of
 from hcp.backup.sealing import BrokenBackup
 from hcp.controlplane.capi import infra_secret
 from hcp.kube import Resource
@@ -99,8 +99,11 @@ def accepted(obj: Object, cleaned: Object, where: Place) -> Object:
         problem = _namespace_problem(at(obj, "spec.virtualMachineTemplate.metadata"), where)
     else:
         problem = _stranger(obj, where)
-        vm = at(obj, "spec.template.spec.virtualMachineTemplate.metadata")
-        problem = problem or _namespace_problem(vm, where)
+        made = at(obj, "spec.template.spec")
+        problem = problem or _namespace_problem(at(made, "virtualMachineTemplate.metadata"), where)
+        # Ours never name them: machines made of it use those of their cluster, and not what a backup says.
+        if at(made, "infraClusterSecretRef") is not None:
+            problem = "has credentials of its own"
     if problem:
         kind, name = str(obj.get("kind"))[:63], str(at(obj, "metadata.name"))[:253]
         raise BrokenBackup("the backup is refused", cause=f"{kind} {name!r} {problem}")
@@ -175,10 +178,9 @@ def _machine_problem(obj: Object, where: Place) -> str:
 
 def _references_problem(spec: Any, kind: Resource, where: Place) -> str:
     """What it refers to may only be in its own namespace, of the kind that belongs there."""
-    refers = at(spec, "infrastructureRef") or {}
+    refers, bootstrap = block(spec, "infrastructureRef"), block(spec, "bootstrap")
     if refers.get("kind") != kind.kind or refers.get("namespace", where.hosted) != where.hosted:
         return "refers to something else"
-    bootstrap = at(spec, "bootstrap") or {}
     data = bootstrap.get("dataSecretName")
     if set(bootstrap) != {"dataSecretName"} or not str(data).startswith(USER_DATA_PREFIX):
         return "boots from something else"

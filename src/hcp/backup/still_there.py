@@ -22,11 +22,11 @@ async def answers(kept: Kept, seconds: float = _PATIENCE) -> bool:
     pem = next((secret_data(one) for one in kept.keys if one["metadata"]["name"] == AUTHORITY), {}).get("ca.crt", b"")
     if not host or not pem:
         return False
-    context = ssl.create_default_context(cadata=pem.decode())
     try:
+        context = ssl.create_default_context(cadata=pem.decode())
         async with asyncio.timeout(seconds):
             _, writer = await asyncio.open_connection(host, port, ssl=context, server_hostname=host)
-    except (OSError, TimeoutError, ssl.SSLError):
+    except (OSError, ValueError, TimeoutError):  # an authority that is none proves nothing either
         return False
     writer.close()
     with contextlib.suppress(OSError, ssl.SSLError):

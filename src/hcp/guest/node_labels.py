@@ -18,11 +18,10 @@ from hcp.kubevirt.session import Session
 from hcp.kubevirt.sessions import Sessions
 from hcp.runtime import Controller, Informer, Result
 from hcp.runtime.context import OperatorContext
-from hcp.runtime.pools import pools_of
+from hcp.runtime.pools import pool_of_made, pools_of
 
 Object = dict[str, Any]
 _UNREACHABLE_RETRY = 5.0
-_BY_POOL = "pool of nodes"
 
 
 class NodeLabels:
@@ -32,7 +31,7 @@ class NodeLabels:
         self._sessions = sessions
         self._views = views
         self._machines: Informer = ctx.informers.get(MACHINES)
-        self._machines.add_index(_BY_POOL, _pool_of_machine)
+        self._machines.add_index("pool", pool_of_made)
         self._pools: Informer = ctx.informers.get(NODEPOOLS)
         self.controller = sessions.controller("nodes", self._reconcile)
 
@@ -64,7 +63,7 @@ class NodeLabels:
             if session is not None and session.unmanaged:
                 yield from (f"{hosted}/{node['metadata']['name']}" for node in session.nodes.list())
             return
-        for machine in self._machines.by_index(_BY_POOL, key):
+        for machine in self._machines.by_index("pool", key):
             yield f"{machine['metadata']['namespace']}/{machine['metadata']['name']}"
 
     def _pool_of(self, session: Session, node: Object) -> Mapping[str, Any] | None:
@@ -98,8 +97,3 @@ class NodeLabels:
             except Unreachable:
                 return Result(_UNREACHABLE_RETRY)
         return None
-
-
-def _pool_of_machine(machine: Object) -> Iterable[str]:
-    key = annotations_of(machine).get(ANNOTATION_NODEPOOL)
-    return (key,) if key else ()

@@ -6,6 +6,7 @@ What was answered is believed for a while; of one namespace only a few questions
 from __future__ import annotations
 
 import asyncio
+import logging
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from hcp.runtime.store import key_of
 
+log = logging.getLogger(__name__)
 Q = TypeVar("Q")
 A = TypeVar("A")
 # No pass is asked for sooner than this because of the time alone, unless a question says otherwise.
@@ -74,7 +76,12 @@ class Asking(Generic[Q, A]):
         before = known.answer
         namespace = key.partition("/")[0]
         async with self._slots.setdefault(namespace, asyncio.Semaphore(PER_NAMESPACE)):
-            known.answer, wait = await self.answer(cluster, known.question)
+            try:
+                known.answer, wait = await self.answer(cluster, known.question)
+            except Exception:
+                # What servers of others say may be anything. A question that ended so would never be asked again.
+                log.exception("a question could not be asked", extra={"key": key, "what": self.what})
+                wait = AGAIN
         known.due = asyncio.get_running_loop().time() + wait
         known.task = None
         if known.answer != before:

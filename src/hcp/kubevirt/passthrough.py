@@ -88,7 +88,8 @@ async def lead(infra: Infra, wish: Wish) -> Found:
             return Found(domain=domain)
         if wish.way and domain == wish.base:
             return await _make(infra, wish)
-        return Found(domain=domain, service=await _owners(infra, wish), again=AGAIN)
+        # Where the domain was asked for, that may have cost two writes.
+        return Found(domain=domain, service=await _owners(infra, wish), again=STEADY if wish.way else AGAIN)
     except _Stop as stop:
         return stop.found
     except NoDomain as error:

@@ -11,9 +11,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from hcp.api import pause
-from hcp.api.names import ANNOTATION_NODEPOOL, ANNOTATION_RESTARTED
+from hcp.api.names import ANNOTATION_RESTARTED
 from hcp.api.noderepair import HELD, RESTARTING
-from hcp.api.paths import annotations_of, at
+from hcp.api.paths import at
 from hcp.kube.errors import Conflict, Forbidden, NotFound
 from hcp.kube.resources import HOSTEDCLUSTERS, MACHINEHEALTHCHECKS, MACHINES, NODEPOOLS, NODEREPAIRS, VMIS
 from hcp.kubevirt import repair_plan
@@ -22,7 +22,7 @@ from hcp.kubevirt.session import Session
 from hcp.kubevirt.sessions import Sessions
 from hcp.runtime import Controller, Informer, Result, hibernation, is_true
 from hcp.runtime.context import OperatorContext
-from hcp.runtime.pools import pools_of
+from hcp.runtime.pools import pool_of_made, pools_of
 from hcp.runtime.store import key_of
 
 Object = dict[str, Any]
@@ -40,7 +40,7 @@ class Repairs:
         self._pools: Informer = ctx.informers.get(NODEPOOLS)
         self._clusters: Informer = ctx.informers.get(HOSTEDCLUSTERS)
         self._checks: Informer = ctx.informers.get(MACHINEHEALTHCHECKS)
-        self._requests.add_index("pool", pool_of)
+        self._requests.add_index("pool", pool_of_made)
         # Machines whose restart this process has seen, to tell when it helped.
         self._restarting: set[str] = set()
 
@@ -50,7 +50,7 @@ class Repairs:
         controller.watch(self._requests)
         controller.watch(self._machines, self._of_machine)
         controller.watch(self._pools, self._of_pool)
-        controller.watch(self._checks, lambda check: self._of_key(*pool_of(check)))
+        controller.watch(self._checks, lambda check: self._of_key(*pool_of_made(check)))
         controller.watch(self._clusters, self._of_cluster)
         self._sessions.on_begin(self._begin)
         return controller
@@ -92,7 +92,7 @@ class Repairs:
         if session is None or machine is None or machine["metadata"].get("deletionTimestamp"):
             self._restarting.discard(key)
             return None  # not followed yet, or going already
-        pool = self._pools.get_key(next(iter(pool_of(machine)), ""))
+        pool = self._pools.get_key(next(iter(pool_of_made(machine)), ""))
         request = self._requests.get(name, hosted)
         if request is None:
             if key in self._restarting:
@@ -178,11 +178,6 @@ class Repairs:
             self._ctx.events.event(
                 pool, "Normal", "NodeRecovered", f"Node {name} is healthy after its restart at {when}"
             )
-
-
-def pool_of(item: Object) -> Iterable[str]:
-    key = annotations_of(item).get(ANNOTATION_NODEPOOL)
-    return (key,) if key else ()
 
 
 def _is_for(request: Object, machine: Object) -> bool:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from hcp.api.names import ANNOTATION_NODEPOOL, CONFIG_NAMESPACE, LABEL_CONTROL_PLANE_NAMESPACE
+from hcp.api.names import CONFIG_NAMESPACE, LABEL_CONTROL_PLANE_NAMESPACE
 from hcp.api.names import LABEL_IGNITION_SERVER as DOCUMENT_LABEL
 from hcp.api.names import LABEL_NODEPOOL_SECRET as SECRET_LABEL
-from hcp.api.paths import annotations_of, at
+from hcp.api.paths import at
 from hcp.ignition.certs import CA_SECRET, SERVING_SECRET
 from hcp.kube import Resource
 from hcp.kube.resources import (
@@ -31,7 +31,7 @@ from hcp.kube.resources import (
 from hcp.runtime import Controller, Informer
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.ownership import belongs, cluster_of
-from hcp.runtime.pools import pools_of
+from hcp.runtime.pools import pool_of_made, pools_of
 
 Object = dict[str, Any]
 _NODES_PACE = 1.0
@@ -68,7 +68,7 @@ class Watches:
         self._given: dict[tuple[Resource, str], Informer] = {}
         made = (self.machines, self.sets, self.deployments, self.templates, self.repairs, self.secrets, self.documents)
         for informer in made:
-            informer.add_index("pool", _pool_key)
+            informer.add_index("pool", pool_of_made)
         self.pools.add_index(_CONFIGURED, _configures)
         self.clusters.add_index(_GIVEN, _gives)
 
@@ -79,7 +79,7 @@ class Watches:
         controller.watch(self._namespaces, self._pools_of_namespace)
         machinery = (self.deployments, self.sets, self.machines, self.checks, self.repair_templates, self.repairs)
         for informer in (*machinery, self.secrets, self.documents):
-            controller.watch(informer, _pool_key)
+            controller.watch(informer, pool_of_made)
         controller.watch(self.vm_machines, self._pools_of_vm_machine)
         controller.watch(self._image_configs, lambda config: self.pools.keys())
         self._controller = controller
@@ -160,7 +160,7 @@ class Watches:
     def _pools_of_vm_machine(self, item: Object) -> Iterable[str]:
         metadata = item["metadata"]
         machine = self.machines.get(metadata["name"], metadata["namespace"])
-        return _pool_key(machine) if machine is not None else ()
+        return pool_of_made(machine) if machine is not None else ()
 
 
 async def _read(informer: Informer, name: str, namespace: str) -> Object | None:
@@ -183,8 +183,3 @@ def _gives(cluster: Object) -> Iterable[str]:
 def _names(cluster: Object, fields: Iterable[str]) -> set[str]:
     spec = cluster.get("spec") or {}
     return {str(name) for field in fields if (name := at(spec, f"{field}.name"))}
-
-
-def _pool_key(item: Object) -> Iterable[str]:
-    key = annotations_of(item).get(ANNOTATION_NODEPOOL)
-    return (key,) if key else ()

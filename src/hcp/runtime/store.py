@@ -12,6 +12,9 @@ Objects = list[dict[str, Any]]
 Keys = list[str]
 # Of a string that is shared, in characters: records of applied fields are long, and the same for every cluster.
 _SHARED_AT_MOST = 16_384
+# Python 3.12 before 3.12.7 never frees a string that is shared this way: there every object keeps its own, or each new
+# version of an object would stay in memory for ever. A string that is never freed counts billions of references.
+_FREED = sys.getrefcount(sys.intern("".join(("a string of ", __name__)))) < 1_000_000
 Change = tuple[Object | None, Object | None]
 Changes = list[Change]
 
@@ -43,6 +46,8 @@ def shared(value: Any) -> Any:
 
     Those of one cluster mostly say what those of every other cluster say; each answer of a server brings them anew.
     """
+    if not _FREED:
+        return value
     if isinstance(value, dict):
         return {sys.intern(key): shared(inner) for key, inner in value.items()}
     if isinstance(value, list):
@@ -105,7 +110,7 @@ class Store:
         return kept
 
     def put(self, obj: Object) -> Change:
-        key = sys.intern(key_of(obj))
+        key = str(shared(key_of(obj)))
         obj = self.kept(obj)
         old = self._objects.get(key)
         if old is not None:

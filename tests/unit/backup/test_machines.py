@@ -113,6 +113,8 @@ def test_a_machine_that_was_about_to_go_is_the_first_to_go() -> None:
         ("spec.providerID", "kubevirt://other"),
         ("spec.infrastructureRef.namespace", "other"),
         ("spec.infrastructureRef.kind", "Secret"),
+        ("spec.infrastructureRef", "Secret"),
+        ("spec.bootstrap", 7),
         ("spec.bootstrap.dataSecretName", "root-ca"),
         ("spec.bootstrap.configRef", {"kind": "Secret", "name": "x"}),
         ("metadata.annotations", {names.ANNOTATION_NODEPOOL: "others/pool"}),
@@ -137,6 +139,13 @@ def test_a_vm_elsewhere_is_refused() -> None:
         inside["virtualMachineTemplate"]["metadata"]["namespace"] = "others"
         with pytest.raises(BrokenBackup, match="another namespace"):
             accept(made)
+
+
+def test_a_template_with_credentials_of_others_is_refused() -> None:
+    made = template()
+    made["spec"]["template"]["spec"]["infraClusterSecretRef"] = {"name": "others", "namespace": "others"}
+    with pytest.raises(BrokenBackup, match="credentials of its own"):
+        accept(made)
 
 
 def test_machines_of_lost_infra_are_no_part_of_a_backup() -> None:

@@ -15,8 +15,8 @@ from hcp.backup import still_there
 from hcp.backup.objects import Kept
 
 
-def kept(port: int, authority: pki.KeyPair) -> Kept:
-    data = {"ca.crt": base64.b64encode(authority.cert_pem).decode()}
+def kept(port: int, authority: bytes) -> Kept:
+    data = {"ca.crt": base64.b64encode(authority).decode()}
     key: dict[str, Any] = {"kind": "Secret", "metadata": {"name": still_there.AUTHORITY}, "data": data}
     return Kept({"metadata": {"name": "demo", "namespace": "clusters"}}, keys=[key], endpoint=("127.0.0.1", port))
 
@@ -36,7 +36,9 @@ async def server(authority: pki.KeyPair, folder: Path) -> AsyncIterator[int]:
 async def test_only_the_clusters_own_authority_proves_it(tmp_path: Path) -> None:
     ours, others = pki.new_ca("root-ca"), pki.new_ca("root-ca")
     async with server(ours, tmp_path) as port:
-        assert await still_there.answers(kept(port, ours))
-        assert not await still_there.answers(kept(port, others)), "somebody else has the address now"
-    assert not await still_there.answers(kept(port, ours)), "nobody answers"
+        assert await still_there.answers(kept(port, ours.cert_pem))
+        assert not await still_there.answers(kept(port, others.cert_pem)), "somebody else has the address now"
+    assert not await still_there.answers(kept(port, ours.cert_pem)), "nobody answers"
+    for broken in (b"no certificate", b"\xff\xfe"):
+        assert not await still_there.answers(kept(port, broken)), "nothing that could prove it"
     assert not await still_there.answers(Kept({}, endpoint=("127.0.0.1", port))), "nothing to know it by"

@@ -203,6 +203,9 @@ def test_load_balancers_have_an_address_of_each_of_their_families() -> None:
     assert wanted("openshift-ingress/router-default", balanced("IPv4", "IPv6")) == [
         *("10.88.5.64", "fd68:6370:5:1::40"),
     ]
+    written_out = balanced("IPv6")
+    written_out["spec"]["loadBalancerIP"] = "fd68:6370:5:1:0:0:0:0040"
+    assert wanted("a/b", written_out) == ["fd68:6370:5:1::41"], "the router's, however it is written"
     assert wanted_addresses("a/b", balanced("IPv6"), pairs[:1], ()) is None
     assert wanted_addresses("a/b", {"spec": {"type": "LoadBalancer"}}, pairs[:1], ()) == ["10.88.5.65"]
 
@@ -226,6 +229,12 @@ def test_the_family_of_a_cluster_stays(layout: Layout) -> None:
 def test_what_cannot_be_had_is_refused_before_anything_is_written(spec: Spec, why: str) -> None:
     with pytest.raises(HcpError, match=why):
         check_family(spec)
+
+
+def test_a_new_cluster_that_is_refused_leaves_no_family_behind(layout: Layout) -> None:
+    with pytest.raises(HcpError, match="--with metallb"):
+        plan(layout, "cluster", DUAL, ["metallb"])
+    assert specs.load(layout) is None
 
 
 def test_what_can_be_had_is_not_refused() -> None:

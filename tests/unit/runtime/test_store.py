@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hcp.runtime import store as stores
 from hcp.runtime.store import Store, key_of, slim
 
 
@@ -87,3 +89,11 @@ def test_what_two_objects_say_alike_is_in_memory_once() -> None:
     one, other = (store.get(f"n/{name}") or {} for name in ("a", "b"))
     assert one["metadata"]["labels"]["app"] is other["metadata"]["labels"]["app"]
     assert all(mine is theirs for mine, theirs in zip(one["metadata"], other["metadata"], strict=True))
+
+
+def test_nothing_is_shared_where_that_would_keep_it_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "_FREED", False)
+    made = json.loads(json.dumps(obj("a", app="kube-apiserver")))
+    store = Store()
+    assert store.put(made)[1] is made
+    assert store.get("n/a") is made

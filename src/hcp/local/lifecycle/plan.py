@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 
 from hcp.errors import HcpError
 from hcp.local.network.addresses import IPV4, IPV6, MAX_CLUSTERS
@@ -13,15 +14,15 @@ from hcp.local.state.locks import exclusive
 from hcp.local.state.spec import DEFAULT_PROFILE, PROFILES, Spec
 
 
-def plan(layout: Layout, profile: str | None, family: str | None = None) -> Spec:
-    """The cluster as it shall be. A new one is written down at once, so its number stays its own."""
+def plan(layout: Layout, profile: str | None, family: str | None = None, extras: Iterable[str] = ()) -> Spec:
+    """The cluster as it shall be, without `extras`. A new one is written down at once, so its number stays its own."""
     found = specs.load(layout)
     if found is not None:
         _same_family(found, family)
         return _wanted(found, profile)
     wanted = profile or DEFAULT_PROFILE
     name = layout.root.name
-    check_family(Spec(name, wanted, ip_family=family or IPV4))
+    check_family(Spec(name, wanted, ip_family=family or IPV4).with_extras(extras))
     if wanted == "api":
         layout.make()
         api, etcd, peer = free_ports(3)

@@ -29,9 +29,9 @@ def wanted_address(key: str, service: dict[str, Any], range_: str, router: str, 
     if not key.startswith(f"{ROUTER_NAMESPACE}/"):
         used.add(router)
     asked = service["spec"].get("loadBalancerIP") or ""
-    for candidate in (*addresses(service), asked):
-        if candidate and candidate not in used and _inside(candidate, network):
-            return candidate
+    for candidate in map(_usual, (*addresses(service), asked)):
+        if candidate is not None and str(candidate) not in used and candidate in network:
+            return str(candidate)
     for address in network:
         if str(address) not in used:
             return str(address)
@@ -55,11 +55,12 @@ def addresses(service: dict[str, Any]) -> list[str]:
     return [item["ip"] for item in ingress if "ip" in item]
 
 
-def _inside(address: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> bool:
+def _usual(address: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """As an address, not as text: one of IPv6 can be written in many ways, and all of them are taken with it."""
     try:
-        return ipaddress.ip_address(address) in network
+        return ipaddress.ip_address(address)
     except ValueError:
-        return False
+        return None
 
 
 def is_ours(service: dict[str, Any]) -> bool:

@@ -75,10 +75,11 @@ async def _inherited_cache(scope: Scope, infra: Infra) -> Object | None:
     found = inherited.sets(scope)
     template = scope.tools.watches.templates.get(inherited.template(found), scope.hosted) if found else None
     name = inherited.cache(template)
-    volume = await infra.client.get_or_none(DATAVOLUMES, name, infra.namespace) if name and infra.external else None
-    labels = labels_of(volume)
+    if not name or not infra.external:
+        return None
+    labels = labels_of(await infra.client.get_or_none(DATAVOLUMES, name, infra.namespace))
     taken = {pool["metadata"]["uid"] for pool in scope.tools.watches.pools.list()}
-    if volume is None or labels.get(LABEL_BOOT_IMAGE_ROLE) != ROLE or labels.get(LABEL_NODEPOOL_UID) in taken:
+    if labels.get(LABEL_BOOT_IMAGE_ROLE) != ROLE or labels.get(LABEL_NODEPOOL_UID) in taken:
         return None
     mine = {"metadata": {"labels": {LABEL_NODEPOOL_UID: scope.pool["metadata"]["uid"]}}}
     return await infra.client.patch(DATAVOLUMES, name, infra.namespace, mine)
