@@ -1,12 +1,13 @@
 """From an empty cache to a hosted cluster with nodes, when what publishers offer comes over a slow link.
 
-    sudo .venv/bin/python bench/downloads.py [--mbit 100] [--nodes 2] [--json FILE]
+    sudo .venv/bin/python bench/downloads.py [--mbit 100] [--nodes 2] [--managers FOLDER] [--json FILE]
 
 The servers are on this machine, under the publishers' own paths, and give all their visitors together that many
 megabits a second. What they give are stand-ins: our own builds of the same programs, packed as the publishers pack
 them. So the pinned sums are those of the stand-ins here, and KubeVirt is taken although an official one might not run
 on this kernel. What has no official build (`hcp payload build` says what and why) is built, from the machine's own
-package registries at their own speed. All payloads must be in the cache: they are what is given out.
+package registries at their own speed. All payloads must be in the cache: they are what is given out. Managers of
+Cluster API without our patches, as bench/unpatched.py makes them, are given out instead of ours with --managers.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ virt.kubevirt_unfit = manifests.kubevirt_unfit = lambda: ""
 class Shelf:
     """Path on the server → file, and the sums that are pinned."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    def __init__(self, folder: Path, managers: Path | None = None) -> None:
+        self.folder, self.managers = folder, managers
         self.files: dict[str, Path] = {}
         self.pins: dict[str, str] = {}
 
@@ -99,7 +100,7 @@ class Shelf:
             layout = Path(tempfile.mkdtemp(dir=self.folder))
             layer = Layer("programs")
             for member, inside in item.members.items():
-                layer.binary(f"/{member}", artifact / inside)
+                layer.binary(f"/{member}", self._program(artifact, inside))
             write_image(layout, item.image, [layer], ImageConfig())
         reference = Reference.parse(item.image)
         found = read_layout(layout)
@@ -108,6 +109,10 @@ class Shelf:
         self.files[f"{base}/manifests/{reference.tag}"] = self.files[f"{base}/manifests/{found.digest}"] = manifest
         for blob in (layout / "blobs/sha256").iterdir():
             self.files[f"{base}/blobs/sha256:{blob.name}"] = blob
+
+    def _program(self, artifact: Path, inside: str) -> Path:
+        other = self.managers / Path(inside).name if self.managers else None
+        return other if other and other.exists() else artifact / inside
 
 
 class Link:
@@ -188,8 +193,8 @@ def fill(shelf: Shelf, names: Iterable[str]) -> None:
         shelf.offer(component, artifact)
 
 
-def measure(mbit: float, nodes: int, folder: Path) -> dict[str, Any]:
-    shelf, link = Shelf(folder / "shelf"), Link(mbit * 1e6 / 8)
+def measure(mbit: float, nodes: int, folder: Path, managers: Path | None) -> dict[str, Any]:
+    shelf, link = Shelf(folder / "shelf", managers), Link(mbit * 1e6 / 8)
     shelf.folder.mkdir()
     fill(shelf, default_registry().names())
     (folder / "pins.json").write_text(json.dumps(shelf.pins))
@@ -222,11 +227,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--mbit", type=float, default=100.0)
     parser.add_argument("--nodes", type=int, default=2)
+    parser.add_argument("--managers", type=Path)
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     folder = Path(tempfile.mkdtemp(prefix="hcp-downloads-", dir="/var/tmp"))
     try:
-        found = measure(options.mbit, options.nodes, folder)
+        found = measure(options.mbit, options.nodes, folder, options.managers)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     amount = f"{found['downloaded_mb']} MiB at {options.mbit:g} Mbit/s"

@@ -48,7 +48,9 @@ class Networks:
 
     def run(self, namespace: str, *command: str, stdin: str = "") -> str:
         whole = ["ip", "netns", "exec", namespace, *command]
-        return subprocess.run(whole, input=stdin, capture_output=True, text=True, check=True).stdout
+        done = subprocess.run(whole, input=stdin, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, f"{' '.join(command)}: {done.stderr}"
+        return done.stdout
 
     def serve(self, namespace: str, *ports: int) -> None:
         """Listens on all addresses of both families."""

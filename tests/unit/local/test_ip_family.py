@@ -158,8 +158,15 @@ def test_neighbours_are_found_whatever_policies_say_and_nothing_else_is_there() 
         *("fe80::/10", "ff02::1:ff00:0/104"),
         *(f"{one}/128" for one in gateways),
     }
-    (dropped,) = [line for line in node_rules(BOTH.addresses).splitlines() if "!= ipv6-icmp ct state new drop" in line]
+    (dropped,) = [line for line in node_rules(BOTH.addresses).splitlines() if "!= icmpv6 ct state new drop" in line]
     assert all(f"{one}" in dropped for one in gateways)
+
+
+def test_rules_name_protocols_that_nft_knows_without_a_list_of_the_machine() -> None:
+    """`ipv6-icmp` is a name of /etc/protocols, which minimal machines do not have; `icmpv6` is a word of nft."""
+    known = {"tcp", "udp", "icmpv6"}
+    named = re.findall(r"meta l4proto (?:!= )?(?:\{ (.*?) \}|(\S+))", node_rules(BOTH.addresses))
+    assert {word for one in named for word in "".join(one).split(", ")} <= known and named
 
 
 def test_sets_of_ipv6_addresses_are_asked_for_by_their_names() -> None:

@@ -77,10 +77,10 @@ def _gateways(six: Addresses6) -> str:
     had there for them, since policies leave it out, so that neighbours are found (addons/policy.py).
     """
     found = ", ".join(six.gateway_of(index) for index in range(1, MAX_NODES + 1))
-    return f'    iifname != "eth0" ip6 daddr {{ {found} }} meta l4proto != ipv6-icmp ct state new drop\n'
+    return f'    iifname != "eth0" ip6 daddr {{ {found} }} meta l4proto != icmpv6 ct state new drop\n'
 
 
-_ICMP6 = "    meta l4proto ipv6-icmp accept\n"
+_ICMP6 = "    meta l4proto icmpv6 accept\n"
 
 
 def _ip(stack: Stack) -> str:
