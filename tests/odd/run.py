@@ -37,7 +37,7 @@ CHOSEN = (
 SPOKEN = ("tests/unit", "tests/integration/test_cli_operate.py")
 LOCALES = {"tr_TR.UTF-8": ("tr_TR", "UTF-8"), "de_DE.ISO-8859-1": ("de_DE", "ISO-8859-1")}
 DEAD_PROXY = "http://127.0.0.1:9"
-LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "__pycache__", ".*_cache", ".hypothesis")
+LEFT_OUT = shutil.ignore_patterns(".git", ".venv", "build", "__pycache__", ".*_cache", ".hypothesis")
 
 
 def environment(place: Path) -> dict[str, str]:
@@ -113,6 +113,7 @@ def neighbour(place: Path, env: dict[str, str]) -> Iterator[None]:
 
 def main() -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the neighbour's cluster goes too
     given = shlex.split(os.environ.get("TESTS", ""))
     with tempfile.TemporaryDirectory(prefix="an odd pl\u00e4ce ") as folder:
         os.umask(0o077)

@@ -17,6 +17,8 @@ _UNIT = re.compile(
 )
 _DROPIN = re.compile(r"[A-Za-z0-9:_.\\@-]{1,240}\.conf")
 _ACCOUNT = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,31}\$?")
+# What Ignition on a node's disk fetches. Stores of clouds (s3, arn, gs) are not in its build (docs/payload.md).
+_SOURCES = ("data", "https", "http", "tftp")
 # Known to Ignition, and not done on nodes: their disk is partitioned and formatted, and its first boot runs the stages
 # that fetch and write.
 _WITHOUT_EFFECT = (
@@ -44,12 +46,24 @@ def check_document(config: Mapping[str, Any], origin: str) -> None:
                 raise HcpError(
                     f"{origin} has {path} with mode {mode!r}", hint="Ignition takes a decimal number: 420 is 0644."
                 )
+            if kind == "files":
+                _sources(entry, f"{origin} has {path}")
     for entry in systemd.get("units") or []:
         _unit(entry, origin)
     for kind in ("users", "groups"):
         for entry in passwd.get(kind) or []:
             if not _ACCOUNT.fullmatch(str(entry["name"])):
                 raise HcpError(f"{origin} has passwd.{kind} with the name {str(entry['name'])[:80]!a}")
+
+
+def _sources(entry: Mapping[str, Any], origin: str) -> None:
+    for content in (entry.get("contents") or {}, *(entry.get("append") or [])):
+        source = content.get("source")
+        if source and str(source).partition(":")[0].lower() not in _SOURCES:
+            raise HcpError(
+                f"{origin} with the source {str(source)[:80]!a}, which nodes do not fetch",
+                hint=f"Sources begin with {', '.join(f'{scheme}:' for scheme in _SOURCES)}.",
+            )
 
 
 def _unit(entry: Mapping[str, Any], origin: str) -> None:

@@ -16,6 +16,8 @@ BAD = [
     HEAD + "metadata: {name: x}\nspec: {config: {ignition: 3}}",
     HEAD + "metadata: {name: x}\nspec: {config: {ignition: {version: 3.2.0}, storage: {files: 5}}}",
     HEAD + "metadata: {name: x}\nspec: {config: {ignition: {version: 3.2.0}, storage: {files: [5]}}}",
+    HEAD
+    + "metadata: {name: x}\nspec: {config: {ignition: {version: 3.2.0}, storage: {files: [{path: /a, contents: 5}]}}}",
     HEAD + "metadata: {name: x, labels: [1]}\nspec: {}",
     "kind: KubeletConfig\nspec: {kubeletConfig: [1, 2]}",
     "kind: KubeletConfig\nspec: {kubeletConfig: 5}",
@@ -41,3 +43,24 @@ def test_what_is_well_formed_goes_on() -> None:
     good = HEAD + "metadata: {name: x}\nspec: {config: {ignition: {version: 3.2.0}}}"
     raw = joined(normalised(good, "ConfigMap 'x'"))
     assert interpret(raw).documents == [{"ignition": {"version": "3.2.0"}}]
+
+
+def _with_file(contents: str) -> str:
+    storage = f"storage: {{files: [{{path: /etc/a, {contents}}}]}}"
+    return HEAD + "metadata: {name: x}\nspec: {config: {ignition: {version: 3.2.0}, " + storage + "}}"
+
+
+@pytest.mark.parametrize("scheme", ["s3://bucket/a", "arn:aws:s3:::bucket/a", "gs://bucket/a", "ftp://a/b", "nothing"])
+@pytest.mark.parametrize("where", ["contents: {source: 'SOURCE'}", "append: [{source: 'SOURCE'}]"])
+def test_a_source_that_nodes_do_not_fetch_is_refused_with_those_they_do(scheme: str, where: str) -> None:
+    """On a machine it would be a first boot that never ends."""
+    raw = joined(normalised(_with_file(where.replace("SOURCE", scheme)), "ConfigMap 'x'"))
+    with pytest.raises(HcpError, match="/etc/a with the source") as error:
+        interpret(raw)
+    assert "https:" in (error.value.hint or "")
+
+
+@pytest.mark.parametrize("source", ["data:,hello", "HTTPS://example.com/a", "http://example.com/a", "tftp://a/b", ""])
+def test_sources_that_nodes_fetch_go_on(source: str) -> None:
+    raw = joined(normalised(_with_file(f"contents: {{source: '{source}'}}"), "ConfigMap 'x'"))
+    assert interpret(raw).documents
