@@ -61,7 +61,7 @@ test-unit: install  ## Pure tests, seconds
 	$(BIN)/pytest -q tests/unit $(call GUIDES,commands inventory)
 
 test-integration: install  ## Tests on a real etcd and kube-apiserver, built first where they are missing
-	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy containerd image-pause test-shells test-proxy test-curl node-tools hosted-secrets \
+	$(BIN)/hcp payload build etcd kubernetes-1.36 registry haproxy containerd image-pause test-shells test-proxy test-curl test-ext4 node-tools hosted-secrets \
 		$(DEFINITIONS) >/dev/null
 	@$(LINK_KUBECTL)
 	$(SECOND_CHANCE) integration -q $(SLOWEST) $(SIDE_BY_SIDE) tests/integration $(call GUIDES,yaml isolation mirror)

@@ -25,8 +25,8 @@ __all__ = ["admin", "operator", "pods", "server"]
 
 @pytest.fixture(scope="session", autouse=True)
 def programs() -> None:
-    """`ip` and `curl` for a machine that has none, as the clean room; its own come first."""
-    found = filter(None, map(payload.find, ("node-tools", "test-curl")))
+    """`ip`, `curl` and `mkfs.ext4` for a machine that has none, as the clean room; its own come first."""
+    found = filter(None, map(payload.find, ("node-tools", "test-curl", "test-ext4")))
     os.environ["PATH"] = os.pathsep.join([os.environ["PATH"], *(str(path / "bin") for path in found)])
 
 
