@@ -53,6 +53,7 @@ def test_compilers_and_kubevirt_do_not_wait_for_each_other_where_official_builds
     assert sorted(titles) == sorted(step.title for step in steps(TOUR))
     machines_parts, unpublished = background(fetching)
     assert "image-virt-launcher" in machines_parts
+    assert machines_parts[-2:] == ["--first", "kubernetes-1.36"]  # the first step waits for it, machines do not yet
     assert {"ignition", "mirror-proxy"} <= set(unpublished[2:6])
     assert not {"kubernetes-1.36", "cluster-api", "cluster-api-kubevirt"} & set(unpublished)  # they are fetched
 

@@ -22,6 +22,7 @@ COMMAND = Command(
     args=(Arg("COMPONENT", "component to build, as `payload list` names it", optional=True, many=True),),
     flags=(
         Flag("from", "string", "", "folder with ready binaries, or with one folder per component", metavar="dir"),
+        Flag("first", "stringArray", (), "component to have before the others are begun", metavar="component"),
         *SOURCE_FLAGS,
     ),
     handler="hcp.cli.payload.build:run",
@@ -41,6 +42,7 @@ def run(call: Call) -> None:
         raise HcpError(f"There is no folder {folder}", hint="--from takes a folder with binaries.", exit_code=2)
     engine = Engine(from_dir=folder, use_downloads=not build_only(call))
     names = list(call.args) or engine.registry.usual()
+    engine.ensure(call.items("first"))
     for name, path in engine.ensure(names).items():
         print(f"{name}\t{path}")
     if len(engine.made) > 1:

@@ -72,7 +72,9 @@ class Tour:
 
 def background(tour: Tour) -> list[list[str]]:
     """Built while a person already uses the first steps; each of the commands by itself."""
-    builds = [["payload", "build", *machine_parts(), *_source(tour)]] if tour.nodes else []
+    # What is fetched for the first step has the whole link: beside all images of KubeVirt it came three times later.
+    later = ["--first", "kubernetes-1.36"] if tour.fetches else []
+    builds = [["payload", "build", *machine_parts(), *later, *_source(tour)]] if tour.nodes else []
     return [*builds, ["payload", "build", *unpublished_parts()]] if tour.fetches else builds
 
 
