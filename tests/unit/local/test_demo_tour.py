@@ -55,6 +55,7 @@ def test_compilers_and_kubevirt_do_not_wait_for_each_other_where_official_builds
     assert "image-virt-launcher" in machines_parts
     assert machines_parts[-2:] == ["--first", "kubernetes-1.36"]  # the first step waits for it, machines do not yet
     assert {"ignition", "mirror-proxy"} <= set(unpublished[2:6])
+    assert unpublished.index("rootfs-python") < unpublished.index("rootfs-node")  # the router's image waits for it
     assert not {"kubernetes-1.36", "cluster-api", "cluster-api-kubevirt"} & set(unpublished)  # they are fetched
 
 

@@ -79,10 +79,14 @@ def background(tour: Tour) -> list[list[str]]:
 
 
 def unpublished_parts() -> list[str]:
-    """What nobody publishes and needs nothing else first, compilers first: it need not wait for what is fetched."""
-    order = default_registry().order(CONTROL_PLANE_PARTS)
-    alone = [component for component in order if not component.downloads and not component.deps]
-    return [component.name for component in sorted(alone, key=lambda component: not component.compiles)]
+    """What nobody publishes and needs nothing else first: it need not wait for what is fetched.
+
+    Compilers come first, and then what the management cluster waits for.
+    """
+    registry = default_registry()
+    alone = [part for part in registry.order(CONTROL_PLANE_PARTS) if not part.downloads and not part.deps]
+    soon = {part.name for part in registry.order(["image-router"])}
+    return [part.name for part in sorted(alone, key=lambda part: (not part.compiles, part.name not in soon))]
 
 
 def machine_parts() -> list[str]:
