@@ -16,8 +16,9 @@ LINK_KUBECTL := $(BIN)/python -c 'from hcp import payload; p = payload.find("kub
 # Where the definitions of other projects' kinds come from.
 DEFINITIONS := cluster-api cluster-api-kubevirt kubevirt-definitions cdi-definitions openshift-definitions mirror-definitions
 # Files of tests that wait for servers more than they compute run a few at a time, and one after the other (0) where
-# others keep the machine busy already.
-JOBS ?= $(shell awk '{print $$1 < 10 ? 3 : 0}' /proc/loadavg)
+# others keep the machine busy already: many want to run right now. The load of the last minute would tell of builds that
+# are over.
+JOBS ?= $(shell awk '{print $$4 + 0 < 10 ? 3 : 0}' /proc/loadavg)
 SIDE_BY_SIDE = -n $(JOBS) --dist loadfile
 # What failed runs once more, alone: who passes then is named as flaky, and is a defect.
 SECOND_CHANCE = $(BIN)/python -m tools.second_chance

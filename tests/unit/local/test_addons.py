@@ -72,6 +72,20 @@ def test_kubevirt_says_how_machines_run(emulation: bool) -> None:
     assert developer.get("useEmulation", False) is emulation
 
 
+def test_parts_of_kubevirt_are_asked_every_second_only_until_they_have_begun() -> None:
+    customized = virtualization.kubevirt(emulation=True)["spec"]["customizeComponents"]["patches"]
+    assert [(one["resourceType"], one["resourceName"]) for one in customized] == [
+        ("Deployment", "virt-api"),
+        ("Deployment", "virt-controller"),
+        ("DaemonSet", "virt-handler"),
+    ]
+    for one in customized:
+        (container,) = json.loads(one["patch"])["spec"]["template"]["spec"]["containers"]
+        assert container["name"] == one["resourceName"]
+        assert container["startupProbe"]["periodSeconds"] == 1
+        assert container["readinessProbe"] == {"initialDelaySeconds": 0}
+
+
 DAEMON_READY = {"desiredNumberScheduled": 1, "numberReady": 1, "updatedNumberScheduled": 1}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,13 @@ _PATIENT_LEASE = {
     "leader-elect-lease-duration": "60s",
     "leader-elect-renew-deadline": "45s",
     "leader-elect-retry-period": "10s",
+}
+# KubeVirt has its parts looked at 15 seconds after they began and then every 10 or 20, and most of them are
+# made only after the API is ready: half a minute of a first run. Part → kind, and where it says that it has begun.
+_BEGAN = {
+    "virt-api": ("Deployment", "/apis/subresources.kubevirt.io/v1/healthz"),
+    "virt-controller": ("Deployment", "/healthz"),
+    "virt-handler": ("DaemonSet", "/healthz"),
 }
 
 
@@ -75,10 +83,26 @@ def kubevirt(*, emulation: bool) -> Object:
             "imagePullPolicy": "IfNotPresent",
             "infra": {"replicas": 1},
             "workloadUpdateStrategy": {},
-            "customizeComponents": {"flags": {"controller": _PATIENT_LEASE}},
+            "customizeComponents": {"flags": {"controller": _PATIENT_LEASE}, "patches": _early_looks()},
             "configuration": {"developerConfiguration": developer},
         },
     }
+
+
+def _early_looks() -> list[Object]:
+    """Whether a part has begun is asked every second until it says so, and never again."""
+    return [_early_look(name, kind, path) for name, (kind, path) in _BEGAN.items()]
+
+
+def _early_look(name: str, kind: str, path: str) -> Object:
+    asked = {"httpGet": {"scheme": "HTTPS", "port": 8443, "path": path}, "timeoutSeconds": 10}
+    container = {
+        "name": name,
+        "startupProbe": {**asked, "periodSeconds": 1, "failureThreshold": 600},
+        "readinessProbe": {"initialDelaySeconds": 0},
+    }
+    patch = {"spec": {"template": {"spec": {"containers": [container]}}}}
+    return {"resourceType": kind, "resourceName": name, "type": "strategic", "patch": json.dumps(patch)}
 
 
 def cdi() -> Object:
