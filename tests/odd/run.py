@@ -3,8 +3,9 @@
 A copy of the repository lies in a folder with spaces and an umlaut, TMPDIR is elsewhere, the umask is 077, the locale
 knows ASCII only, a proxy is named that does not answer, Ctrl-C is not heard (as in a background job), an embedded
 cluster of another user runs, and the machine is busy. LOAD says how many processes keep it so (20), TESTS which tests
-run instead of the chosen ones. Then, without the load, again in Turkish (its i has no dot when it is a capital letter
-elsewhere) and in German with an encoding of one byte per letter; LOCALES says which languages.
+run instead of the chosen ones, JOBS how many files of them at a time (4). Then, without the load, again in Turkish (its
+i has no dot when it is a capital letter elsewhere) and in German with an encoding of one byte per letter; LOCALES says
+which languages.
 """
 
 from __future__ import annotations
@@ -133,7 +134,9 @@ def main() -> int:
 
 def _tests(place: Path, env: dict[str, str], chosen: Sequence[str]) -> bool:
     print(f"Locale {env['LC_ALL']}: {' '.join(chosen)}", flush=True)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *chosen]
+    # Several files at a time: of a machine that twenty others keep busy, one process gets next to nothing.
+    side_by_side = ["-n", os.environ.get("JOBS") or "4", "--dist", "loadfile"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *side_by_side, *chosen]
     return subprocess.run(command, env=env, cwd=place, check=False).returncode == 0
 
 
