@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -94,6 +95,14 @@ def test_a_step_beside_others_ends_with_the_tour(tmp_path: Path, monkeypatch: py
         child = beside._running[0].child
         raise KeyboardInterrupt
     assert child.poll() is not None
+
+
+def test_parts_that_could_not_be_built_are_named_with_the_last_lines_and_what_to_do(tmp_path: Path) -> None:
+    tour = replace(TOUR, folder=tmp_path)
+    (tmp_path / "build.log").write_text("begun\nthe disk is full\n")
+    with subprocess.Popen(["false"]) as build, pytest.raises(HcpError, match="the disk is full") as raised:
+        demo._await_build(build, tour, lambda _: None, [])
+    assert raised.value.hint == "What was built stays: run `make demo` again and it continues here."
 
 
 def test_built_from_source_only_parts_of_machines_are_made_in_the_background() -> None:

@@ -48,7 +48,7 @@ def test_the_version_is_written_once() -> None:
 def test_ci_runs_what_people_run() -> None:
     workflow = yaml.safe_load((REPOSITORY / ".github/workflows/test.yml").read_text())
     commands = [step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"]]
-    for command in ("make test", "make docs", "make wheel"):
+    for command in ("make test", "make test-fresh COLD=1", "make docs", "make wheel"):
         assert command in commands
     assert (REPOSITORY / ".ci/run").read_text().splitlines()[-1] == "make test"
 

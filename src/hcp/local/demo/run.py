@@ -126,5 +126,9 @@ def _await_build(build: subprocess.Popen[bytes], tour: Tour, say: Say, laps: lis
     started = time.monotonic()
     if build.wait():
         log = (tour.folder / "build.log").read_text(errors="replace").strip().splitlines()
-        raise HcpError("The parts of virtual machines could not be built", cause=" ".join(log[-3:]))
+        raise HcpError(
+            "The parts of virtual machines could not be built",
+            cause=" ".join(log[-3:]),
+            hint="What was built stays: run `make demo` again and it continues here.",
+        )
     laps.append(("Waiting for builds", time.monotonic() - started))
