@@ -136,8 +136,8 @@ def _tests(place: Path, env: dict[str, str], chosen: Sequence[str]) -> bool:
     print(f"Locale {env['LC_ALL']}: {' '.join(chosen)}", flush=True)
     # Several files at a time: of a machine that twenty others keep busy, one process gets next to nothing.
     side_by_side = ["-n", os.environ.get("JOBS") or "4", "--dist", "loadfile"]
-    # Sockets lie in the folders of tests, and the kernel takes 107 bytes of a path: with what pytest and its workers put
-    # into TMPDIR (pytest-of-root/pytest-0/popen-gw0) they would be longer.
+    # Sockets lie in the folders of tests, and the kernel takes 107 bytes of a path: with what pytest and its workers
+    # put into TMPDIR (pytest-of-root/pytest-0/popen-gw0) they would be longer.
     where = f"--basetemp={place.parent / 't'}"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", where, *side_by_side, *chosen]
     return subprocess.run(command, env=env, cwd=place, check=False).returncode == 0
