@@ -8,13 +8,15 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 from tests.support.e2e.local_tools import HCP, Cluster, hcp, namespace, server
 from tests.support.eventually import eventually_sync
 
+from hcp.csi.local.names import CLASS
+from hcp.local.node.volumes import missing
 from hcp.local.state import spec as specs
 from hcp.local.state.layout import Layout
 from hcp.local.state.spec import Spec
@@ -24,8 +26,8 @@ NS = "check"
 
 
 @contextmanager
-def running(name: str, profile: str, folder: Path) -> Iterator[Cluster]:
-    hcp("local", "up", "--name", name, "--profile", profile)
+def running(name: str, profile: str, folder: Path, *more: str) -> Iterator[Cluster]:
+    hcp("local", "up", "--name", name, "--profile", profile, *more)
     try:
         yield Cluster(name, folder)
     finally:
@@ -64,6 +66,7 @@ def machine(name: str) -> dict[str, object]:
         "addresses": addresses,
         "routes": sorted(output("ip", "route").splitlines()),
         "rules": nft_tables(),
+        "loops": loops(),
         "mounts": sorted(line.split(" ", 2)[2] for line in Path("/proc/self/mountinfo").read_text().splitlines()),
         "cgroups": sorted(str(path) for path in Path("/sys/fs/cgroup").glob("*/hcp-*") if path.name == f"hcp-{name}"),
         "settings": {
@@ -73,6 +76,15 @@ def machine(name: str) -> dict[str, object]:
         "run": sorted(path.name for path in Path("/run").iterdir()),
         "folders": sorted(str(path) for path in Path("/var/lib").iterdir()),
     }
+
+
+def loops() -> list[str]:
+    """Files that stand for a block device, as the volumes of clusters do. A device may go while we look."""
+    found = []
+    for entry in Path("/sys/block").glob("loop*/loop/backing_file"):
+        with suppress(OSError):
+            found.append(entry.read_text().strip())
+    return sorted(found)
 
 
 def namespaces_of(pid: int) -> set[str]:
@@ -92,12 +104,36 @@ def processes_in(spaces: set[str]) -> list[str]:
     return found
 
 
-def test_nothing_stays_on_the_machine(tmp_path: Path) -> None:
+def with_disk(name: str, image: str) -> list[dict[str, object]]:
+    """A pod with a disk of its own, which is one more block device of the machine."""
+    claim = {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {"name": name, "namespace": NS},
+        "spec": {
+            "accessModes": ["ReadWriteMany"],
+            "volumeMode": "Block",
+            "storageClassName": CLASS,
+            "resources": {"requests": {"storage": "64Mi"}},
+        },
+    }
+    disk = {"name": "disk", "persistentVolumeClaim": {"claimName": name}}
+    devices = {"volumeDevices": [{"name": "disk", "devicePath": "/dev/disk"}]}
+    return [claim, server(NS, name, image, container=devices, volumes=[disk])]
+
+
+@pytest.mark.parametrize("extra", ["", "storage"])
+def test_nothing_stays_on_the_machine(tmp_path: Path, extra: str) -> None:
+    if extra and (lacking := missing()):
+        pytest.skip(f"this kernel lacks what volumes with a bound need: {lacking}")
     name = "e2e-gone"
-    before = machine(name)
-    with running(name, "cluster", tmp_path) as cluster:
-        cluster.apply(namespace(NS), server(NS, "one", cluster.image()))
-        cluster.wait_pods(NS, "one")
+    before, devices = machine(name), len(loops())
+    with running(name, "cluster", tmp_path, *(("--volumes", "4Gi", "--with", extra) if extra else ())) as cluster:
+        image = cluster.image()
+        cluster.apply(namespace(NS), *(with_disk("one", image) if extra else [server(NS, "one", image)]))
+        cluster.wait_pods(NS, "one", seconds=300)
+        made = 2 if extra else int(not missing())
+        assert len(loops()) == devices + made, "the file of all volumes, and the disk in it"
         found = control.running(Layout.of(name))
         assert found is not None
         spaces = namespaces_of(found.pid)
