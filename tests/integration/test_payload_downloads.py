@@ -160,6 +160,28 @@ def test_a_portal_that_wants_a_login_is_no_way_out(publishers: Publishers, shop:
     assert "a web page answers instead of" in said
 
 
+@pytest.mark.parametrize("path", [COREDNS, f"{COREDNS}.sha256"])
+def test_a_portal_that_appears_after_the_first_look_is_told_apart_from_a_file(
+    publishers: Publishers, shop: Shop, path: str
+) -> None:
+    _offer_coredns(publishers)
+    publishers.pages.add(path)
+    shop.ensure("coredns")
+    assert shop.built == ["coredns"]
+    assert f"{path} answers with a web page instead of a file" in shop.said()
+    assert publishers.requests[path] <= 2, "once to look, once to fetch"
+
+
+def test_a_portal_in_place_of_a_manifest_is_told_apart_from_a_broken_image(publishers: Publishers, shop: Shop) -> None:
+    publishers.add_image("kubevirt/cdi-cloner", "v1.64.0", {"usr/bin/cdi-cloner": ELF})
+    manifest = "/v2/kubevirt/cdi-cloner/manifests/v1.64.0"
+    publishers.pages.add(manifest)
+    shop.ensure("image-cdi-cloner")
+    assert "image-cdi-cloner" in shop.built
+    assert "not downloaded (A web page answers instead of the registry" in shop.said()
+    assert publishers.requests[manifest] == 1, "it would answer the same again"
+
+
 def test_without_a_way_out_it_is_asked_once_and_said_in_one_line(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, publishers: Publishers
 ) -> None:

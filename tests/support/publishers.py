@@ -40,6 +40,8 @@ class Publishers:
     """Path → statuses to answer with before the file is given."""
     half: set[str] = field(default_factory=set)
     """Paths whose first answer breaks off in the middle."""
+    pages: set[str] = field(default_factory=set)
+    """Paths that a portal answers in their place, as soon as more than a look at them is asked for."""
     no_ranges: bool = False
     portal: bool = False
     bytes_per_second: int = 0
@@ -74,7 +76,7 @@ class Publishers:
     def answer(self, request: BaseHTTPRequestHandler, body: bool) -> None:
         path = request.path
         self.requests[path] += 1
-        if self.portal:
+        if self.portal or (path in self.pages and body):
             self._send(request, 200, b"<html>please log in</html>", {"Content-Type": "text/html"}, body)
         elif self.refusals.get(path) and body:
             self._send(request, self.refusals[path].pop(0), b"{}", {"Retry-After": "0"}, body)

@@ -261,6 +261,8 @@ class RegistryClient:
 
     async def _raw_manifest(self, place: Reference) -> tuple[Reference, bytes]:
         async with self._transport.get(place, f"manifests/{place.version}", {"Accept": ACCEPT}) as response:
+            if response.content_type == "text/html":  # no manifest is; a blob may be anything
+                raise errors.web_page(str(place), place.host)
             try:
                 raw = await limits.read_at_most(response.content, limits.MAX_MANIFEST)
             except limits.TooLarge as exc:

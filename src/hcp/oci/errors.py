@@ -25,6 +25,10 @@ class RegistryUnreachable(ImageError):
     """The registry does not answer."""
 
 
+class WebPage(RegistryUnreachable):
+    """Somebody else answers in the registry's place: a portal that wants a login first."""
+
+
 class RegistryRefused(ImageError):
     """We do not go where the name, a redirect or a token service leads."""
 
@@ -66,6 +70,13 @@ def unreachable(image: str, registry: str, cause: str) -> RegistryUnreachable:
         f"The registry {registry} cannot be reached to read the image {image}",
         cause=cause,
         hint="Check the registry's name, the network and any proxy; in a disconnected place configure a mirror.",
+    )
+
+
+def web_page(image: str, registry: str) -> WebPage:
+    return WebPage(
+        f"A web page answers instead of the registry {registry} when the image {image} is asked for",
+        hint="Does this network want a login first? If not, check the registry's name and any proxy.",
     )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from hcp.errors import HcpError
 from hcp.oci import RegistryClient
-from hcp.oci.errors import BrokenImage, RegistryUnreachable
+from hcp.oci.errors import BrokenImage, RegistryUnreachable, WebPage
 from hcp.oci.layers import clean
 from hcp.oci.writer_layout import MANIFEST_TYPE, read_layout, write_index
 from hcp.payload.context import BuildContext
@@ -30,15 +30,15 @@ def fetch(item: OfficialImage, ctx: BuildContext) -> None:
 
 
 async def _pull(item: OfficialImage, layout: Path, ctx: BuildContext) -> None:
-    """A registry that is busy or breaks off is asked again; what came is kept."""
+    """A registry that is busy or breaks off is asked again, a web page in its place is not; what came is kept."""
     mirrors = configured()
     async with RegistryClient(mirrors=mirrors.images, plain_http=mirrors.plain_http, trust_env=True) as client:
         for attempt in range(_TRIES):
             try:
                 await _pull_once(client, item, layout, ctx)
                 return
-            except (RegistryUnreachable, BrokenImage):
-                if attempt == _TRIES - 1:
+            except (RegistryUnreachable, BrokenImage) as error:
+                if attempt == _TRIES - 1 or isinstance(error, WebPage):
                     raise
                 for broken in (layout / "blobs" / "sha256").glob(".part-*"):
                     if attempt % 2:  # continued once; then from the beginning, in case its first half was wrong
