@@ -6,11 +6,13 @@ See docs/conformance.md.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from xml.etree.ElementTree import ParseError
 
 from conformance import report, run, steps, storage_plan, storage_record, suite
 from conformance.options import Options, options_from
@@ -41,17 +43,40 @@ def listed(options: Options, programs: dict[str, Path], groups: list[str]) -> li
 def known(folder: Path) -> dict[str, report.Result]:
     """What earlier shards found out, and what KNOWN says of runs elsewhere; the latest word on a spec counts."""
     elsewhere = os.environ.get("KNOWN")
-    found = storage_record.read(Path(elsewhere).read_text()) if elsewhere else {}
+    found = _record(Path(elsewhere)) if elsewhere else {}
     for path in sorted(folder.glob("shard-*/junit_01.xml")):
-        found |= {one.name: one for one in report.read_junit(path.read_text()).results}
+        with contextlib.suppress(ParseError):  # cut off: as if there was none
+            found |= {one.name: one for one in report.read_junit(path.read_text()).results}
     return found
 
 
+def _record(path: Path) -> dict[str, report.Result]:
+    try:
+        return storage_record.read(path.read_text())
+    except (OSError, ValueError) as error:
+        raise run.Failed(f"KNOWN={path} is no record of a run: {error}") from error
+
+
+def told(folder: Path, names: list[str], groups: list[str]) -> str:
+    """Writes down all that is known by now, of other groups too, so that a run elsewhere can take it up.
+
+    Gives the table of the groups that were asked for.
+    """
+    found = known(folder)
+    specs = {name for name in found if storage_plan.group_of(name)}
+    (folder / RECORD).write_text(storage_record.write(specs, found))
+    return storage_plan.table(names, found, groups)
+
+
 def shard(options: Options, programs: dict[str, Path], names: list[str]) -> None:
+    """Runs some specs. A shard without a report is told; its specs count as not run, and the next one begins."""
     number = 1 + max((int(path.name[6:]) for path in options.folder.glob("shard-*")), default=0)
     mine = replace(options, folder=options.folder / f"shard-{number:03}", focus=suite.focus_of(names))
     mine.folder.mkdir(parents=True)
-    run.run_suite(mine, programs)
+    try:
+        run.run_suite(mine, programs)
+    except (run.Failed, ParseError) as failure:
+        print(f"\n{mine.folder.name} left no whole report, so its specs count as not run: {failure}", file=sys.stderr)
 
 
 def main() -> int:
@@ -63,7 +88,15 @@ def main() -> int:
     if strange := [one for one in groups if one not in storage_plan.GROUPS]:
         print(f"No groups: {', '.join(strange)}. There are {', '.join(storage_plan.GROUPS)}", file=sys.stderr)
         return 2
-    options = replace(options, more=(f"--storage.testdriver={DRIVER}", *options.more))
+    try:
+        return suite_of(replace(options, more=(f"--storage.testdriver={DRIVER}", *options.more)), groups)
+    except run.Failed as failure:
+        print(f"\n{failure}", file=sys.stderr)
+        return 1
+
+
+def suite_of(options: Options, groups: list[str]) -> int:
+    known(options.folder)  # a record that cannot be read is told before anything is built
     programs = payload.ensure([suite.PAYLOAD, run.KUBERNETES, *(suite.IMAGES if options.push else ())])
     names = listed(options, programs, groups)
     size, minutes = int(os.environ.get("SHARD") or SHARD), float(os.environ.get("MINUTES") or 24 * 60)
@@ -76,10 +109,9 @@ def main() -> int:
     while todo and time.monotonic() < end:
         shard(options, programs, todo[:size])
         todo = todo[size:]
-        (options.folder / RECORD).write_text(storage_record.write(names, known(options.folder)))
-        print(f"\n{storage_plan.table(names, known(options.folder), groups)}", flush=True)
+        print(f"\n{told(options.folder, names, groups)}", flush=True)
     found = {name: one for name, one in known(options.folder).items() if name in names}
-    print(f"\n{storage_plan.reasons(found)}\n\n{storage_plan.table(names, found, groups)}", flush=True)
+    print(f"\n{storage_plan.reasons(found)}\n\n{told(options.folder, names, groups)}", flush=True)
     return 0 if found and len(found) == len(names) and all(one.state != "failed" for one in found.values()) else 1
 
 

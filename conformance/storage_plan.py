@@ -53,14 +53,23 @@ def pending(names: Iterable[str], known: Mapping[str, Result], *, failed_too: bo
 
 
 def table(names: Sequence[str], known: Mapping[str, Result], groups: Sequence[str] = GROUPS) -> str:
-    """A line for each group, and one for all; specs that were not run are counted too."""
-    lines = [f"{'':<22}{'specs':>6}{'passed':>8}{'failed':>8}{'skipped':>9}{'not run':>9}"]
+    """A line for each group, and one for all; specs that were not run are counted too.
+
+    The last column: how many passed of those that apply, which are all that did not decide to be skipped.
+    """
+    lines = [f"{'':<22}{'specs':>6}{'passed':>8}{'failed':>8}{'skipped':>9}{'not run':>9}{'of applying':>13}"]
     for title, chosen in (*((one, [n for n in names if group_of(n) == one]) for one in groups), ("together", names)):
         states = [known[name].state if name in known else "" for name in chosen]
         passed, failed, skipped = (states.count(state) for state in STATES)
         rest = len(chosen) - passed - failed - skipped
-        lines.append(f"{title:<22}{len(chosen):>6}{passed:>8}{failed:>8}{skipped:>9}{rest:>9}")
+        share = percent(passed, len(chosen) - skipped)
+        lines.append(f"{title:<22}{len(chosen):>6}{passed:>8}{failed:>8}{skipped:>9}{rest:>9}{share:>13}")
     return "\n".join(lines)
+
+
+def percent(part: int, whole: int) -> str:
+    """Rounded down: only all of them are 100%."""
+    return f"{100 * part // whole}%" if whole else "-"
 
 
 def reasons(known: Mapping[str, Result]) -> str:

@@ -51,11 +51,26 @@ def test_what_was_run_is_not_run_again_unless_failures_shall_be() -> None:
 def test_the_table_counts_what_was_not_run() -> None:
     known = {FIRST: Result(FIRST, "passed", 1.0), CUT: Result(CUT, "failed", 2.0, "no\n  snapshot")}
     lines = storage_plan.table([FIRST, SECOND, CUT, TWO], known).splitlines()
-    rows = {line.split()[0]: [int(word) for word in line.split()[1:]] for line in lines[1:]}
+    rows = {line.split()[0]: [int(word) for word in line.split()[1:-1]] for line in lines[1:]}
     assert rows["volumes"] == [2, 1, 0, 0, 1]
     assert rows["snapshottable"] == [1, 0, 1, 0, 0]
     assert rows["together"] == [4, 1, 1, 0, 2]
     assert "no snapshot" in storage_plan.reasons(known)
+
+
+def test_the_table_says_how_many_of_those_that_apply_passed() -> None:
+    known = {
+        FIRST: Result(FIRST, "passed", 1.0),
+        SECOND: Result(SECOND, "passed", 1.0),
+        CUT: Result(CUT, "skipped", 0.1, "no such feature"),
+    }
+    lines = storage_plan.table([FIRST, SECOND, CUT, TWO], known).splitlines()
+    shares = {line.split()[0]: line.split()[-1] for line in lines[1:]}
+    assert shares["volumes"] == "100%"
+    assert shares["snapshottable"] == "-"
+    assert shares["multiVolume"] == "0%"
+    assert shares["together"] == "66%"  # what was not run may apply
+    assert storage_plan.percent(999, 1000) == "99%"
 
 
 def test_a_record_says_the_same_when_it_is_read_again() -> None:
