@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from hcp.payload.linking.elf import Elf, read_elf
 from hcp.payload.linking.hints import named_after, package_hint
 from hcp.payload.linking.report import check_all
 from hcp.payload.linking.rules import Missing
+from hcp.payload.registry import default_registry
 from hcp.payload.versions import table
 
 LOADER = "/lib64/ld-linux-x86-64.so.2"
@@ -221,6 +223,35 @@ def test_no_recipe_takes_single_libraries_by_hand() -> None:
         if ".so" in pattern and pattern not in LOADED
     ]
     assert taken == []
+
+
+def _with_cgo() -> list[tuple[str, str]]:
+    found = []
+    for name, entry in table()["component"].items():
+        commands = entry["commands"] if entry.get("cgo") else entry.get("cgo_commands", ())
+        found += [(name, command) for command in commands]
+    return found
+
+
+# Started in these root file systems only, which are held to the rule with the program in them.
+ELSEWHERE = {"ignition": "rootfs-node", "virt-launcher": "rootfs-virt"}
+
+
+@pytest.mark.parametrize(("name", "command"), _with_cgo())
+def test_go_programs_with_cgo_are_under_the_rule(workshop: Workshop, name: str, command: str) -> None:
+    def build(ctx: BuildContext) -> None:
+        (ctx.out / "bin").mkdir()
+        (ctx.out / "bin" / command).write_bytes(elf("libblkid.so.1", "libc.so.6", interpreter=LOADER))
+
+    recipe = default_registry().get(name)
+    outputs = (f"bin/{command}",)
+    workshop.registry.register(replace(recipe, build=build, deps=(), downloads=(), outputs=outputs))
+    if command in ELSEWHERE:
+        assert recipe.runs_in == {f"bin/{command}": ELSEWHERE[command]}
+        workshop.engine().ensure([name])
+    else:
+        with pytest.raises(HcpError, match=f"bin/{command} needs libblkid"):
+            workshop.engine().ensure([name])
 
 
 def test_a_cut_off_table_is_an_error() -> None:
