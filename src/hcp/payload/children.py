@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import IO
 
 from hcp.errors import HcpError
+from hcp.linux import processes
 
 
 class Children:
@@ -61,9 +62,13 @@ class Children:
         return child.returncode
 
     def stop(self) -> None:
-        """Ends the program that runs; the build then fails."""
+        """Ends the program that runs and all that it started; the build then fails.
+
+        Told to end, Go leaves its compilers behind: they would go on for minutes.
+        """
         with self._lock:
             self._stopped = True
             if self._running is not None:
-                with suppress(ProcessLookupError):
-                    os.kill(self._running.pid, signal.SIGTERM)
+                for pid in (self._running.pid, *processes.below(self._running.pid)):
+                    with suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGTERM)
