@@ -17,7 +17,8 @@ from tests.support.eventually import eventually
 
 from hcp.api.names import LABEL_INFRA_ID, MARK_CSI_PUBLISHED
 from hcp.api.paths import at
-from hcp.csi.kubevirt import handles
+from hcp.csi.kubevirt import handles, hotplug
+from hcp.csi.kubevirt.hotplug import MOST_PER_NODE
 from hcp.csi.kubevirt.settings import InfraClass
 from hcp.csi.wire import csi_pb2 as csi
 from hcp.kube import Client, load_config
@@ -173,6 +174,29 @@ async def test_a_volume_of_a_machine_that_is_gone_is_free(ask: Ask, infra: s.Han
     await infra.end("node-a")
     await ask(unpublish(volume, "node-a"))
     await ask(publish(volume, "node-b"))
+
+
+async def test_a_machine_that_is_full_takes_no_more_until_one_has_left(
+    ask: Ask, admin: Client, infra: s.Hands
+) -> None:
+    await infra.machine("node-a")
+    volume = (await ask(wanted("pvc-15"))).volume.volume_id
+    mine = (await ask(wanted("pvc-16"))).volume.volume_id
+    await ask(publish(mine, "node-a"))
+    for number in range(MOST_PER_NODE - 1):
+        await plug(admin, "node-a", f"other-{number}")
+    words = await refused(ask(publish(volume, "node-a")), grpc.StatusCode.RESOURCE_EXHAUSTED)
+    assert f"node-a has {MOST_PER_NODE} volumes, and takes no more" in words
+    made = await admin.get(k.DATAVOLUMES, volume, s.NS)
+    assert MARK_CSI_PUBLISHED not in made["metadata"].get("annotations", {}), "nothing was promised"
+    await ask(publish(mine, "node-a"))  # what it has counts once
+    await ask(unpublish(mine, "node-a"))
+    await ask(publish(volume, "node-a"))
+
+
+async def plug(admin: Client, machine: str, name: str) -> None:
+    """A volume of the cluster that somebody else has asked for."""
+    await s.ByHand(admin, s.SETTINGS).plug(machine, "addvolume", hotplug.add_options(name, "scsi"))
 
 
 async def test_a_shared_block_volume_may_be_on_two_machines(ask: Ask, infra: s.Hands) -> None:
