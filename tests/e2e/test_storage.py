@@ -145,7 +145,14 @@ def test_the_default_class_is_there_and_the_condition_says_that_storage_works(
     eventually_sync(works, "storage works", 900)
     made = guest.get("storageclass", CLASS)
     assert made["metadata"]["annotations"]["storageclass.kubernetes.io/is-default-class"] == "true"
-    assert "storage" in hcp("status", CLUSTER, "--kubeconfig", str(management.kubeconfig)).stdout
+    told = _status(management)
+    assert f"{CLASS} (default)" in told and SNAPSHOT_CLASS in told
+
+
+def _status(management: Cluster) -> str:
+    """The line about storage that a person sees."""
+    lines = hcp("status", CLUSTER, "--kubeconfig", str(management.kubeconfig)).stdout.splitlines()
+    return next(line for line in lines if line.split()[:1] == ["storage"])
 
 
 def test_a_claim_becomes_a_disk_that_a_pod_writes_to(management: Cluster, guest: Guest) -> None:
@@ -155,6 +162,8 @@ def test_a_claim_becomes_a_disk_that_a_pod_writes_to(management: Cluster, guest:
     assert read(guest, "writer", "/data/file") == "the-same-bytes"
     held = plugged(management)
     assert len(held[first]) == 1 and held[first][0].startswith("pvc-")
+    told = _status(management)
+    assert f"{CLASS} (default)" in told and told.endswith("; 1 volume")
 
 
 def test_the_volume_follows_its_pod_to_the_other_node(management: Cluster, guest: Guest) -> None:
