@@ -20,24 +20,36 @@ from conformance.options import Options, options_from
 from hcp import payload
 
 FOLDER = Path("build/storage-suite")
+SHARED_FOLDER = Path("build/storage-suite-shared")
 DRIVER = Path(__file__).with_name("storage-driver.yaml")
 NAME = "csi.kubevirt.io"
 SHARD = 8
 RECORD = "results.tsv"
 
 
-def listed(options: Options, programs: dict[str, Path], groups: list[str]) -> list[str]:
+def listed(options: Options, programs: dict[str, Path], groups: list[str], *, shared: bool) -> list[str]:
     """Names of all specs of these groups that the driver may pass, as the suite itself knows them."""
+    skip = storage_plan.SKIP_SHARED if shared else storage_plan.SKIP
     apart = replace(
         options,
         folder=options.folder / "list",
-        focus=storage_plan.focus(NAME, groups),
-        more=(*options.more, f"--ginkgo.skip={storage_plan.SKIP}"),
+        focus=storage_plan.focus(NAME, groups, shared=shared),
+        more=(*options.more, f"--ginkgo.skip={skip}"),
         parallel=1,
     )
     apart.folder.mkdir(parents=True, exist_ok=True)
     found = run.run_suite(apart, programs, dry=True)
     return storage_plan.order([one.name for one in found.results], groups)
+
+
+def driver(folder: Path, *, shared: bool) -> Path:
+    """The file that says what the suite may expect."""
+    if not shared:
+        return DRIVER
+    folder.mkdir(parents=True, exist_ok=True)
+    made = folder / "driver.yaml"
+    made.write_text(storage_plan.shared_driver(DRIVER.read_text()))
+    return made
 
 
 def known(folder: Path) -> dict[str, report.Result]:
@@ -80,7 +92,8 @@ def shard(options: Options, programs: dict[str, Path], names: list[str]) -> None
 
 
 def main() -> int:
-    options = options_from(os.environ, FOLDER)
+    shared = os.environ.get("SHARED") == "1"
+    options = options_from(os.environ, SHARED_FOLDER if shared else FOLDER)
     if options.kubeconfig is None:
         print("KUBECONFIG names the kubeconfig of a hosted cluster with storage", file=sys.stderr)
         return 2
@@ -88,17 +101,20 @@ def main() -> int:
     if strange := [one for one in groups if one not in storage_plan.GROUPS]:
         print(f"No groups: {', '.join(strange)}. There are {', '.join(storage_plan.GROUPS)}", file=sys.stderr)
         return 2
+    described = driver(options.folder, shared=shared)
     try:
-        return suite_of(replace(options, more=(f"--storage.testdriver={DRIVER}", *options.more)), groups)
+        return suite_of(
+            replace(options, more=(f"--storage.testdriver={described}", *options.more)), groups, shared=shared
+        )
     except run.Failed as failure:
         print(f"\n{failure}", file=sys.stderr)
         return 1
 
 
-def suite_of(options: Options, groups: list[str]) -> int:
+def suite_of(options: Options, groups: list[str], *, shared: bool) -> int:
     known(options.folder)  # a record that cannot be read is told before anything is built
     programs = payload.ensure([suite.PAYLOAD, run.KUBERNETES, *(suite.IMAGES if options.push else ())])
-    names = listed(options, programs, groups)
+    names = listed(options, programs, groups, shared=shared)
     size, minutes = int(os.environ.get("SHARD") or SHARD), float(os.environ.get("MINUTES") or 24 * 60)
     todo = storage_plan.pending(names, known(options.folder), failed_too=os.environ.get("AGAIN") == "failed")
     if todo and options.push:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import zip_longest
 
+import yaml
 from conformance.report import Result
 
 GROUPS = (
@@ -21,15 +22,30 @@ GROUPS = (
 # Volumes that somebody else made, volumes without a claim, and ntfs are nothing that the class announces. Disruptive
 # specs stop a kubelet over SSH, which nodes do not have; serial ones are of other groups.
 SKIP = r"Pre-provisioned PV|Inline-volume|CSI Ephemeral-volume|\(ntfs\)|\[Disruptive\]|\[Serial\]"
+# With volumes of several nodes: a pod that has a block volume and files at once wants the files shared, too.
+SKIP_SHARED = rf"{SKIP}|with different volume mode"
 _NAME = re.compile(r"External.Storage.*\[Testpattern: (?P<pattern>.*?)\] (?P<group>[\w-]+)")
 # Claims that a pod brings along itself take the same way through the driver as all others.
 _LAST = "Generic Ephemeral-volume"
 STATES = ("passed", "failed", "skipped")
 
 
-def focus(driver: str, groups: Iterable[str]) -> str:
-    """An expression for all specs of these groups."""
-    return rf"External.Storage.*{re.escape(driver)}.*\] ({'|'.join(groups)}) "
+def focus(driver: str, groups: Iterable[str], *, shared: bool = False) -> str:
+    """An expression for all specs of these groups; `shared`: those with block volumes."""
+    block = r"\(block volmode\).*" if shared else ""
+    return rf"External.Storage.*{re.escape(driver)}.*{block}\] ({'|'.join(groups)}) "
+
+
+def shared_driver(text: str) -> str:
+    """What the suite may expect where every claim is for several nodes.
+
+    It knows one answer for a driver, whatever a claim is of: several nodes share block volumes here, and no files.
+    """
+    found = yaml.safe_load(text)
+    found["DriverInfo"]["RequiredAccessModes"] = ["ReadWriteMany"]
+    # A claim that is also for one pod only is no claim for several nodes.
+    found["DriverInfo"]["Capabilities"] |= {"RWX": True, "readWriteOncePod": False}
+    return yaml.safe_dump(found, sort_keys=False)
 
 
 def group_of(name: str) -> str:

@@ -19,12 +19,14 @@ import pytest
 from tests.support.e2e.csi_bridge import bridged, folders
 from tests.support.e2e.hosted_tools import SMALL_VM, Guest
 from tests.support.e2e.local_tools import Cluster, hcp
+from tests.support.e2e.volumes import apply, claim, cut, cut_status, end, pod, pod_spec, read
 from tests.support.eventually import eventually_sync
 
 from hcp import payload
 
 NAME, CLUSTER = "volumes", "disks"
 HOSTED = f"clusters-{CLUSTER}"
+MAPPED = "clusters-mapped"
 RELEASE = "release-1.36-storage"
 CLASS, SNAPSHOT_CLASS = "kubevirt-csi-infra-default", "kubevirt-csi-snapshot"
 KEEP, KILLS = bool(os.environ.get("KEEP")), int(os.environ.get("KILLS") or 1)
@@ -63,68 +65,6 @@ def guest(management: Cluster) -> Guest:
     return Guest.of(management, CLUSTER)
 
 
-def claim(guest: Guest, name: str, size: str = "256Mi", **more: Any) -> None:
-    """In the class that is the default one, unless another is named."""
-    spec = {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": size}}, **more}
-    metadata = {"name": name, "namespace": "default"}
-    _apply(guest, {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": metadata, "spec": spec})
-
-
-def pod_spec(guest: Guest, volume: str, line: str, node: str = "", *, block: bool = False) -> dict[str, Any]:
-    """A line of shell with the claim at /data, and then rest."""
-    place = {"volumeDevices": [{"name": "data", "devicePath": "/data"}]}
-    container = {
-        "name": "one",
-        "image": guest.image(),
-        "command": ["sh", "-c", f"{line} && sync && sleep 100000"],
-        "readinessProbe": {"exec": {"command": ["test", "-e", "/data"]}},
-        **(place if block else {"volumeMounts": [{"name": "data", "mountPath": "/data"}]}),
-    }
-    spec: dict[str, Any] = {
-        "containers": [container],
-        "terminationGracePeriodSeconds": 0,
-        "volumes": [{"name": "data", "persistentVolumeClaim": {"claimName": volume}}],
-    }
-    return spec | ({"nodeSelector": {"kubernetes.io/hostname": node}} if node else {})
-
-
-def pod(guest: Guest, name: str, volume: str, line: str, node: str = "", *, block: bool = False) -> None:
-    spec = pod_spec(guest, volume, line, node, block=block)
-    _apply(guest, {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": "default"}, "spec": spec})
-    eventually_sync(lambda: _phase(guest, name) == "Running", f"pod {name} runs", 900)
-
-
-def _apply(guest: Guest, obj: dict[str, Any]) -> None:
-    guest.kubectl("apply", "-f", "-", stdin=json.dumps(obj))
-
-
-def cut(guest: Guest, name: str, volume: str, snapshot_class: str) -> None:
-    spec = {"volumeSnapshotClassName": snapshot_class, "source": {"persistentVolumeClaimName": volume}}
-    metadata = {"name": name, "namespace": "default"}
-    _apply(
-        guest,
-        {"apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshot", "metadata": metadata, "spec": spec},
-    )
-
-
-def _cut(guest: Guest, name: str) -> dict[str, Any]:
-    found: dict[str, Any] = guest.get("volumesnapshot", name).get("status") or {}
-    return found
-
-
-def _phase(guest: Guest, name: str) -> str:
-    found: str = guest.get("pod", name)["status"]["phase"]
-    return found
-
-
-def read(guest: Guest, name: str, path: str) -> str:
-    return guest.kubectl("exec", name, "--", "cat", path).strip()
-
-
-def end(guest: Guest, name: str) -> None:
-    guest.kubectl("delete", "pod", name, "--wait=true", "--ignore-not-found", seconds=600)
-
-
 def plugged(management: Cluster) -> dict[str, list[str]]:
     """Hotplugged volumes by machine."""
     found = management.get("vmi", "-n", HOSTED)["items"]
@@ -145,7 +85,14 @@ def test_the_default_class_is_there_and_the_condition_says_that_storage_works(
     eventually_sync(works, "storage works", 900)
     made = guest.get("storageclass", CLASS)
     assert made["metadata"]["annotations"]["storageclass.kubernetes.io/is-default-class"] == "true"
-    assert "storage" in hcp("status", CLUSTER, "--kubeconfig", str(management.kubeconfig)).stdout
+    told = _status(management)
+    assert f"{CLASS} (default)" in told and SNAPSHOT_CLASS in told
+
+
+def _status(management: Cluster) -> str:
+    """The line about storage that a person sees."""
+    lines = hcp("status", CLUSTER, "--kubeconfig", str(management.kubeconfig)).stdout.splitlines()
+    return next(line for line in lines if line.split()[:1] == ["storage"])
 
 
 def test_a_claim_becomes_a_disk_that_a_pod_writes_to(management: Cluster, guest: Guest) -> None:
@@ -155,6 +102,24 @@ def test_a_claim_becomes_a_disk_that_a_pod_writes_to(management: Cluster, guest:
     assert read(guest, "writer", "/data/file") == "the-same-bytes"
     held = plugged(management)
     assert len(held[first]) == 1 and held[first][0].startswith("pvc-")
+    assert _hotplug_pods(management) != [], "what holds it outside"
+    told = _status(management)
+    assert f"{CLASS} (default)" in told and told.endswith("; 1 volume")
+
+
+def test_a_machine_with_a_volume_is_as_movable_as_without(management: Cluster, guest: Guest) -> None:
+    """The class can do ReadWriteMany, so a disk of its is no reason to stay; root disks and the network may be one."""
+    first, second = sorted(guest.ready_nodes())
+    assert plugged(management)[first] != [] and plugged(management)[second] == []
+    told = {name: _movable(management, name) for name in (first, second)}
+    print(f"LiveMigratable: {told[first]}")
+    assert told[first] == told[second]
+
+
+def _movable(management: Cluster, machine: str) -> tuple[str, str]:
+    conditions = management.get("vmi", machine, "-n", HOSTED)["status"]["conditions"]
+    found = next(one for one in conditions if one["type"] == "LiveMigratable")
+    return str(found["status"]), str(found.get("reason") or "")
 
 
 def test_the_volume_follows_its_pod_to_the_other_node(management: Cluster, guest: Guest) -> None:
@@ -192,7 +157,7 @@ def _kilobytes(guest: Guest, name: str) -> int:
 
 def test_a_snapshot_comes_back_as_a_claim(management: Cluster, guest: Guest) -> None:
     cut(guest, "cut", "data", SNAPSHOT_CLASS)
-    eventually_sync(lambda: _cut(guest, "cut").get("readyToUse") is True, "the snapshot", 600)
+    eventually_sync(lambda: cut_status(guest, "cut").get("readyToUse") is True, "the snapshot", 600)
     source = {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot", "name": "cut"}
     claim(guest, "restored", guest.get("pvc", "data")["status"]["capacity"]["storage"], dataSource=source)
     pod(guest, "restorer", "restored", "true")
@@ -217,7 +182,7 @@ def test_xfs_grows_and_a_copy_is_mounted_beside_it(guest: Guest) -> None:
     parameters = {**(usual.get("parameters") or {}), "csi.storage.k8s.io/fstype": "xfs"}
     kept = {key: usual[key] for key in ("provisioner", "allowVolumeExpansion", "reclaimPolicy", "volumeBindingMode")}
     kind = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "xfs"}}
-    _apply(guest, {**kind, **kept, "parameters": parameters})
+    apply(guest, {**kind, **kept, "parameters": parameters})
     claim(guest, "on-xfs", "320Mi", storageClassName="xfs")
     pod(guest, "on-xfs", "on-xfs", "true", node)
     write = "grep -q ' /data xfs ' /proc/mounts && echo the-same-bytes > /data/file && sync"
@@ -233,6 +198,36 @@ def test_xfs_grows_and_a_copy_is_mounted_beside_it(guest: Guest) -> None:
         end(guest, name)
         guest.kubectl("delete", "pvc", name)
     guest.kubectl("delete", "storageclass", "xfs")
+
+
+def test_a_class_of_the_tenants_own_keeps_what_deleted_claims_leave(management: Cluster, guest: Guest) -> None:
+    usual = guest.get("storageclass", CLASS)
+    kept = {key: usual[key] for key in ("provisioner", "parameters", "volumeBindingMode")}
+    kind = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "keeps"}}
+    apply(guest, {**kind, **kept, "reclaimPolicy": "Retain"})
+    claim(guest, "kept", "64Mi", storageClassName="keeps")
+    pod(guest, "kept", "kept", "echo the-same-bytes > /data/file")
+    end(guest, "kept")
+    volume = guest.get("pvc", "kept")["spec"]["volumeName"]
+    handle = guest.get("pv", volume)["spec"]["csi"]["volumeHandle"]
+    guest.kubectl("delete", "pvc", "kept", "--wait=true", seconds=300)
+    eventually_sync(lambda: guest.get("pv", volume)["status"]["phase"] == "Released", "the claim is gone", 300)
+    # Who wants it again takes the old claim's name off it.
+    guest.kubectl("patch", "pv", volume, "--type=merge", "-p", json.dumps({"spec": {"claimRef": None}}))
+    claim(guest, "again", "64Mi", storageClassName="keeps", volumeName=volume)
+    pod(guest, "again", "again", "true")
+    assert read(guest, "again", "/data/file") == "the-same-bytes"
+    end(guest, "again")
+    assert handle in _data_volumes(management)
+    body = {"spec": {"persistentVolumeReclaimPolicy": "Delete"}}
+    guest.kubectl("patch", "pv", volume, "--type=merge", "-p", json.dumps(body))
+    guest.kubectl("delete", "pvc", "again")
+    eventually_sync(lambda: handle not in _data_volumes(management), "who deletes it deletes it outside too", 600)
+    guest.kubectl("delete", "storageclass", "keeps")
+
+
+def _data_volumes(management: Cluster) -> list[str]:
+    return [one["metadata"]["name"] for one in management.get("datavolumes", "-n", HOSTED)["items"]]
 
 
 def test_a_block_volume_is_on_two_nodes_at_once_where_the_infra_class_can(guest: Guest) -> None:
@@ -352,7 +347,7 @@ def _keep(guest: Guest) -> None:
     template = {"metadata": {"labels": labels}, "spec": pod_spec(guest, "data", "true")}
     spec = {"replicas": 1, "selector": {"matchLabels": labels}, "strategy": {"type": "Recreate"}, "template": template}
     metadata = {"name": "keeper", "namespace": "default"}
-    _apply(guest, {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec})
+    apply(guest, {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata, "spec": spec})
 
 
 def _keepers(guest: Guest) -> list[tuple[str, str]]:
@@ -444,6 +439,14 @@ def test_what_is_deleted_inside_leaves_nothing_outside(management: Cluster, gues
         lambda: management.get("datavolumes,pvc", "-n", HOSTED, "-l", mark)["items"] == [], "no volume is left", 600
     )
     eventually_sync(lambda: all(not one for one in plugged(management).values()), "no disk is plugged in", 300)
+    # KubeVirt holds what is plugged in by pods of their own beside the machines.
+    eventually_sync(lambda: _hotplug_pods(management) == [], "and no pod holds any", 300)
+    assert not re.search(r"\d+ volumes?$", _status(management))
+
+
+def _hotplug_pods(management: Cluster) -> list[str]:
+    found = management.get("pods", "-n", HOSTED, "-l", "kubevirt.io=hotplug-disk")["items"]
+    return [one["metadata"]["name"] for one in found]
 
 
 def test_mapped_classes_are_those_the_guide_maps(management: Cluster, tmp_path: Path) -> None:
@@ -451,6 +454,7 @@ def test_mapped_classes_are_those_the_guide_maps(management: Cluster, tmp_path: 
     release = management.get("hostedcluster", CLUSTER, "-n", "clusters")["spec"]["release"]["image"]
     secret = tmp_path / "pull-secret.json"
     secret.write_text('{"auths": {}}')
+    _infra_class_that_keeps(management)
     hcp(
         *("create", "cluster", "kubevirt", "--name", "mapped", "--pull-secret", str(secret), *access),
         *("--node-pool-replicas", "1", "--release-image", release, *SMALL_VM),
@@ -458,32 +462,113 @@ def test_mapped_classes_are_those_the_guide_maps(management: Cluster, tmp_path: 
         *(
             "--infra-storage-class-mapping=hcp-local/gold,group=a",
             "--infra-storage-class-mapping=local-path/tin,group=b",
+            "--infra-storage-class-mapping=local-kept/lead,group=b",
         ),
         "--infra-volumesnapshot-class-mapping=hcp-local/gold-snap,group=a",
     )
     try:
         guest = Guest.of(management, "mapped")
-        eventually_sync(lambda: len(guest.get("storageclass")["items"]) == 2, "both classes are there", 300)
+        eventually_sync(lambda: len(guest.get("storageclass")["items"]) == 3, "all classes are there", 300)
         made = {one["metadata"]["name"]: one for one in guest.get("storageclass")["items"]}
         assert {name: one["parameters"]["infraStorageClassName"] for name, one in made.items()} == {
             "gold": "hcp-local",
             "tin": "local-path",
+            "lead": "local-kept",
         }
+        assert {one["reclaimPolicy"] for one in made.values()} == {"Delete"}
         assert made["gold"]["allowVolumeExpansion"] and not made["tin"]["allowVolumeExpansion"]
         assert guest.get("volumesnapshotclass", "gold-snap")["parameters"] == {"infraSnapshotClassName": "hcp-local"}
-        for name in made:
+        for name in ("gold", "tin"):
             claim(guest, name, storageClassName=name)
             pod(guest, name, name, f"echo {name} > /data/file")
             assert read(guest, name, "/data/file") == name
             cut(guest, name, name, "gold-snap")
-        eventually_sync(lambda: _cut(guest, "gold").get("readyToUse") is True, "a snapshot within the group", 600)
-        eventually_sync(lambda: "error" in _cut(guest, "tin"), "no snapshot of another group", 600)
-        assert "same group" in _cut(guest, "tin")["error"]["message"]
+        eventually_sync(lambda: cut_status(guest, "gold").get("readyToUse") is True, "a snapshot within the group", 600)
+        eventually_sync(lambda: "error" in cut_status(guest, "tin"), "no snapshot of another group", 600)
+        assert "same group" in cut_status(guest, "tin")["error"]["message"]
+        _what_the_infra_class_keeps_is_kept(management, guest)
+        _tin_becomes_something_else(management, guest)
     finally:
         hcp("destroy", "cluster", "kubevirt", "--name", "mapped", *access)
-    eventually_sync(lambda: _volumes_of(management, "clusters-mapped") == [], "its volumes went with it", 300)
+    eventually_sync(
+        lambda: [cls for _, cls in _volumes_of(management, MAPPED)] in (["local-kept"], []),
+        "its volumes went with it, but for what the infra class keeps",
+        300,
+    )
+    for name, _ in _volumes_of(management, MAPPED):
+        management.kubectl("delete", "pv", name)
+    management.kubectl("delete", "storageclass", "local-kept")
 
 
-def _volumes_of(management: Cluster, namespace: str) -> list[str]:
-    found = management.get("pv")["items"]
-    return [one["metadata"]["name"] for one in found if one["spec"]["claimRef"]["namespace"] == namespace]
+def _infra_class_that_keeps(management: Cluster) -> None:
+    """Like local-path, but for the reclaim policy."""
+    plain = management.get("storageclass", "local-path")
+    same = {key: plain[key] for key in ("provisioner", "parameters", "volumeBindingMode") if key in plain}
+    made = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": "local-kept"}}
+    management.apply({**made, **same, "reclaimPolicy": "Retain"})
+
+    def known() -> bool:
+        return "local-kept" in [one["metadata"]["name"] for one in management.get("storageprofile")["items"]]
+
+    eventually_sync(known, "CDI has seen the class", 300)
+    body = json.dumps({"spec": management.get("storageprofile", "local-path")["spec"]})
+    management.kubectl("patch", "storageprofile", "local-kept", "--type=merge", "-p", body)
+
+
+def _what_the_infra_class_keeps_is_kept(management: Cluster, guest: Guest) -> None:
+    """The tenant deletes its claim; what becomes of the data is the owner's of the infra class to say."""
+    claim(guest, "lead", "64Mi", storageClassName="lead")
+    pod(guest, "lead", "lead", "echo lead > /data/file")
+    end(guest, "lead")
+    guest.kubectl("delete", "pvc", "lead", "--wait=true", seconds=300)
+
+    def kept() -> bool:
+        phases = {cls: management.get("pv", name)["status"]["phase"] for name, cls in _volumes_of(management, MAPPED)}
+        return phases.get("local-kept") == "Released"
+
+    eventually_sync(kept, "the infra volume is kept, without its claim", 600)
+    eventually_sync(lambda: "lead" not in _classes_of_volumes(guest), "inside nothing is left of it", 300)
+
+
+def _classes_of_volumes(guest: Guest) -> list[str]:
+    return [one["spec"]["storageClassName"] for one in guest.get("pv")["items"]]
+
+
+def _tin_becomes_something_else(management: Cluster, guest: Guest) -> None:
+    """A mapping may change at any time: classes follow, and volumes stay what they are."""
+    mapping = [
+        {"infraStorageClassName": "hcp-local", "guestStorageClassName": name, "group": "a"} for name in ("gold", "tin")
+    ]
+    snapshots = [
+        {"infraVolumeSnapshotClassName": "hcp-local", "guestVolumeSnapshotClassName": "gold-snap", "group": "a"}
+    ]
+    manual = {"storageClassMapping": mapping, "volumeSnapshotClassMapping": snapshots}
+    body = {"spec": {"platform": {"kubevirt": {"storageDriver": {"type": "Manual", "manual": manual}}}}}
+    management.kubectl(*("patch", "hostedcluster", "mapped", "-n", "clusters", "--type=merge", "-p", json.dumps(body)))
+
+    def followed() -> bool:
+        found = {one["metadata"]["name"]: one["parameters"] for one in guest.get("storageclass")["items"]}
+        return {name: one["infraStorageClassName"] for name, one in found.items()} == {
+            "gold": "hcp-local",
+            "tin": "hcp-local",
+        }
+
+    eventually_sync(followed, "tin means something else, lead is gone", 300)
+    assert guest.get("storageclass", "tin")["allowVolumeExpansion"] is True
+    assert read(guest, "tin", "/data/file") == "tin", "what is there stays as it is"
+    claim(guest, "tin-2", storageClassName="tin")
+    pod(guest, "tin-2", "tin-2", "echo tin-2 > /data/file")
+    assert read(guest, "tin-2", "/data/file") == "tin-2"
+    volume = guest.get("pvc", "tin-2")["spec"]["volumeName"]
+    handle = guest.get("pv", volume)["spec"]["csi"]["volumeHandle"]
+    assert management.get("pvc", handle, "-n", MAPPED)["spec"]["storageClassName"] == "hcp-local"
+
+
+def _claimed_in(volume: dict[str, Any]) -> str:
+    return str((volume["spec"].get("claimRef") or {}).get("namespace") or "")
+
+
+def _volumes_of(management: Cluster, namespace: str) -> list[tuple[str, str]]:
+    """Infra volumes with their classes."""
+    found = [one for one in management.get("pv")["items"] if _claimed_in(one) == namespace]
+    return [(one["metadata"]["name"], one["spec"]["storageClassName"]) for one in found]

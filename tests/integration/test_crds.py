@@ -431,7 +431,7 @@ FIXED_IN_CLUSTER: list[tuple[str, Any, str]] = [
     (f"{VIRT}.generateID", None, "generateID is immutable"),
     (f"{VIRT}.generateID", "other", "generateID is immutable"),
     (f"{VIRT}.credentials", {"infraNamespace": "vms"}, "credentials is immutable"),
-    (f"{VIRT}.storageDriver.type", "None", "storageDriver is immutable"),
+    (f"{VIRT}.storageDriver.type", "None", "storageDriver.type is immutable"),
 ]
 
 

@@ -17,7 +17,8 @@ from tests.support.eventually import eventually
 
 from hcp.api.names import LABEL_INFRA_ID, MARK_CSI_PUBLISHED
 from hcp.api.paths import at
-from hcp.csi.kubevirt import handles
+from hcp.csi.kubevirt import handles, hotplug
+from hcp.csi.kubevirt.hotplug import MOST_PER_NODE
 from hcp.csi.kubevirt.settings import InfraClass
 from hcp.csi.wire import csi_pb2 as csi
 from hcp.kube import Client, load_config
@@ -175,6 +176,46 @@ async def test_a_volume_of_a_machine_that_is_gone_is_free(ask: Ask, infra: s.Han
     await ask(publish(volume, "node-b"))
 
 
+async def test_a_machine_whose_instance_outlives_it_keeps_its_volume_until_that_has_ended(
+    ask: Ask, admin: Client, infra: s.Hands
+) -> None:
+    """The disk is in use as long as something runs, whatever became of the object that asked for it."""
+    await infra.machine("node-a")
+    await infra.machine("node-b")
+    volume = (await ask(wanted("pvc-17"))).volume.volume_id
+    await ask(publish(volume, "node-a"))
+    infra.idle.add("node-a")
+    await admin.delete(k.VIRTUALMACHINES, "node-a", s.NS)
+    await refused(ask(unpublish(volume, "node-a")), grpc.StatusCode.UNAVAILABLE)
+    words = await refused(ask(publish(volume, "node-b")), grpc.StatusCode.FAILED_PRECONDITION)
+    assert "node-a" in words
+    await infra.end("node-a")
+    infra.idle.clear()
+    await ask(unpublish(volume, "node-a"))
+    await ask(publish(volume, "node-b"))
+
+
+async def test_a_machine_that_is_full_takes_no_more_until_one_has_left(ask: Ask, admin: Client, infra: s.Hands) -> None:
+    await infra.machine("node-a")
+    volume = (await ask(wanted("pvc-15"))).volume.volume_id
+    mine = (await ask(wanted("pvc-16"))).volume.volume_id
+    await ask(publish(mine, "node-a"))
+    for number in range(MOST_PER_NODE - 1):
+        await plug(admin, "node-a", f"other-{number}")
+    words = await refused(ask(publish(volume, "node-a")), grpc.StatusCode.RESOURCE_EXHAUSTED)
+    assert f"node-a has {MOST_PER_NODE} volumes, and takes no more" in words
+    made = await admin.get(k.DATAVOLUMES, volume, s.NS)
+    assert MARK_CSI_PUBLISHED not in made["metadata"].get("annotations", {}), "nothing was promised"
+    await ask(publish(mine, "node-a"))  # what it has counts once
+    await ask(unpublish(mine, "node-a"))
+    await ask(publish(volume, "node-a"))
+
+
+async def plug(admin: Client, machine: str, name: str) -> None:
+    """A volume of the cluster that somebody else has asked for."""
+    await s.ByHand(admin, s.SETTINGS).plug(machine, "addvolume", hotplug.add_options(name, "scsi"))
+
+
 async def test_a_shared_block_volume_may_be_on_two_machines(ask: Ask, infra: s.Hands) -> None:
     await infra.machine("node-a")
     await infra.machine("node-b")
@@ -204,6 +245,26 @@ async def test_expansion_asks_for_what_the_file_system_takes_too_and_says_when_a
         grpc.StatusCode.INVALID_ARGUMENT,
     )
     assert "plain cannot make volumes larger" in words
+
+
+async def test_expansion_that_was_refused_works_once_the_class_can(ask: Ask, admin: Client) -> None:
+    plain = {"infraStorageClassName": "plain"}
+    volume = (await ask(wanted("pvc-18", 100 * MI, parameters=plain))).volume.volume_id
+    await eventually(lambda: admin.get(k.PVCS, volume, s.NS), "the claim")
+    bigger = csi.CapacityRange(required_bytes=200 * MI)
+    request = csi.ControllerExpandVolumeRequest(volume_id=volume, capacity_range=bigger)
+    await refused(ask(request), grpc.StatusCode.INVALID_ARGUMENT)
+    await admin.patch(k.STORAGECLASSES, "plain", None, {"allowVolumeExpansion": True})
+
+    async def grown() -> bool:
+        # Which classes can is read by the API server from a cache that follows.
+        try:
+            return bool((await ask(request)).capacity_bytes == 200 * MI)
+        except grpc.aio.AioRpcError as error:
+            assert error.code() is grpc.StatusCode.INVALID_ARGUMENT
+            return False
+
+    await eventually(grown, "nobody remembers the refusal")
 
 
 async def test_a_snapshot_uses_a_class_of_its_group_and_comes_back_as_a_volume(ask: Ask, admin: Client) -> None:

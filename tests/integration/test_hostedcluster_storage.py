@@ -25,7 +25,7 @@ from hcp.controlplane.storage_plan import DEFAULT_CLASS
 from hcp.csi.kubevirt import DRIVER, settings
 from hcp.kube import Client, load_config, untrusted_kubeconfig
 from hcp.kube import resources as k
-from hcp.kube.errors import Forbidden
+from hcp.kube.errors import Forbidden, Invalid
 
 IMAGES = (*s.COMPONENTS, "csi-external-provisioner", "csi-external-resizer", "kubevirt-csi-driver")
 CONTROLLER, NODE = "kubevirt-csi-controller", "kubevirt-csi-node"
@@ -119,6 +119,65 @@ async def _what_the_driver_may_do_in_the_guest(admin: Client, server: str) -> No
         for resource in (k.SECRETS, k.CONFIGMAPS, k.CLUSTERROLES):
             with pytest.raises(Forbidden):
                 await driver.list(resource)
+
+
+async def test_a_changed_mapping_is_followed_by_classes_and_driver(
+    admin: Client, pods: HostedPods, operator: Callable[[], Running]
+) -> None:
+    plain = {"metadata": {"name": "plain"}, "provisioner": "plain.example.com", "allowVolumeExpansion": False}
+    await admin.apply({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", **plain})
+    async with Client(untrusted_kubeconfig.load(await kubeconfig(admin))) as guest:
+        await eventually(lambda: _guest_classes(guest, {"kubevirt-csi-infra-default": ""}), "nothing is mapped")
+        await guest_nodes.join(guest, "one")
+        await eventually(lambda: there(admin, k.DEPLOYMENTS, CONTROLLER, NS), "the controller")
+        own = {"metadata": {"name": "mine"}, "provisioner": DRIVER, "reclaimPolicy": "Retain"}
+        await guest.create({"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", **own})
+
+        # Who said nothing may map classes later, and change that as often as it takes.
+        await _map(admin, {"gold": "infra", "tin": "plain"})
+        wanted = {"gold": "infra", "tin": "plain", "mine": ""}
+        await eventually(lambda: _guest_classes(guest, wanted), "the mapped classes instead")
+        await eventually(lambda: _driver_knows(admin, {"infra", "plain"}), "the driver may use them")
+        gold, tin = [await guest.get(k.STORAGECLASSES, name) for name in ("gold", "tin")]
+        assert (gold["allowVolumeExpansion"], tin["allowVolumeExpansion"]) == (True, False)
+        assert gold["metadata"]["annotations"][DEFAULT_CLASS] == "true", "the infra cluster's default"
+        template = (await admin.get(k.DEPLOYMENTS, CONTROLLER, NS))["spec"]["template"]
+
+        await _map(admin, {"gold": "infra", "tin": "infra"})
+        wanted["tin"] = "infra"
+        await eventually(lambda: _guest_classes(guest, wanted), "tin means something else")
+        await eventually(lambda: _driver_knows(admin, {"infra"}), "the driver may not use the other one any more")
+        assert (await guest.get(k.STORAGECLASSES, "tin"))["allowVolumeExpansion"] is True
+        assert (await guest.get(k.STORAGECLASSES, "gold"))["metadata"]["uid"] == gold["metadata"]["uid"], "untouched"
+        # It reads its settings when it starts.
+        assert (await admin.get(k.DEPLOYMENTS, CONTROLLER, NS))["spec"]["template"] != template
+
+        await _map(admin, {"tin": "infra"})
+        await eventually(lambda: _guest_classes(guest, {"tin": "infra", "mine": ""}), "gold goes, theirs stays")
+        await eventually(lambda: rests(admin, NAME), "a look that writes nothing")
+        with pytest.raises(Invalid, match=r"storageDriver\.type is immutable"):
+            await admin.patch(k.HOSTEDCLUSTERS, NAME, "clusters", _driver({"type": "Default", "manual": None}))
+
+
+def _driver(value: dict[str, Any]) -> dict[str, Any]:
+    return {"spec": {"platform": {"kubevirt": {"storageDriver": value}}}}
+
+
+async def _map(admin: Client, classes: dict[str, str]) -> None:
+    """Classes of the guest, and what they are in the infra cluster."""
+    mapping = [{"guestStorageClassName": guest, "infraStorageClassName": infra} for guest, infra in classes.items()]
+    body = _driver({"type": "Manual", "manual": {"storageClassMapping": mapping}})
+    await admin.patch(k.HOSTEDCLUSTERS, NAME, "clusters", body)
+
+
+async def _guest_classes(guest: Client, wanted: dict[str, str]) -> bool:
+    found = await guest.list(k.STORAGECLASSES)
+    return {o["metadata"]["name"]: at(o, f"parameters.{settings.CLASS_PARAMETER}") or "" for o in found} == wanted
+
+
+async def _driver_knows(admin: Client, wanted: set[str]) -> bool:
+    written = await admin.get(k.CONFIGMAPS, "kubevirt-csi-config", NS)
+    return set(settings.parse(written["data"]["settings.json"]).classes) == wanted
 
 
 async def test_a_mapped_class_that_does_not_exist_is_named_and_none_means_none(

@@ -11,13 +11,18 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.support import crds as crds_support
 from tests.support.api_server import ApiServer, account_token
+from tests.support.definitions import open_crd
 from tests.support.eventually import eventually
 
+from hcp.controlplane.storage_plan import DEFAULT_CLASS, DEFAULT_SNAPSHOT_CLASS
 from hcp.kube import Client, load_config
+from hcp.kube import resources as k
 from hcp.preflight.infra import rights
 
 HCP = Path(sys.executable).parent / "hcp"
+OF_VOLUMES = ("Default StorageClass", "Default VolumeSnapshotClass", "Volumes for running machines")
 
 
 def hcp(*words: str) -> subprocess.CompletedProcess[str]:
@@ -100,6 +105,66 @@ async def test_what_it_sees_on_a_cluster(own_server: ApiServer) -> None:
         assert found["Address ranges"]["state"] == "ok"
 
 
+def storage_kinds() -> list[dict[str, Any]]:
+    """KubeVirt's own configuration, and classes of snapshots."""
+    classes = open_crd(k.VOLUMESNAPSHOTCLASSES)
+    classes["metadata"]["annotations"] = {"api-approved.kubernetes.io": "unapproved, for a test"}
+    classes["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["driver"] = {"type": "string"}
+    return [open_crd(k.KUBEVIRTS), classes]
+
+
+def storage_class(name: str, provisioner: str, *, default: bool) -> dict[str, Any]:
+    metadata = {"name": name, "annotations": {DEFAULT_CLASS: str(default).lower()}}
+    kind = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": metadata}
+    return {**kind, "provisioner": provisioner}
+
+
+def snapshot_class(name: str, driver: str, *, default: bool) -> dict[str, Any]:
+    metadata = {"name": name, "annotations": {DEFAULT_SNAPSHOT_CLASS: str(default).lower()}}
+    kind = {"apiVersion": "snapshot.storage.k8s.io/v1", "kind": "VolumeSnapshotClass", "metadata": metadata}
+    return {**kind, "driver": driver}
+
+
+def with_gates(*gates: str) -> dict[str, Any]:
+    metadata = {"name": "kubevirt", "namespace": "default"}
+    spec = {"configuration": {"developerConfiguration": {"featureGates": list(gates)}}}
+    return {"apiVersion": "kubevirt.io/v1", "kind": "KubeVirt", "metadata": metadata, "spec": spec}
+
+
+async def test_what_hosted_clusters_get_of_the_storage_is_told(own_server: ApiServer) -> None:
+    attach, cut = "Volumes for running machines", "Default VolumeSnapshotClass"
+
+    def seen(check: str) -> tuple[str, str]:
+        found = doctor(own_server.kubeconfig)[1][check]
+        assert found["hint"] or found["state"] == "ok" or "no object" in found["message"], found
+        return found["state"], found["message"]
+
+    state, said = seen(attach)
+    assert state == "unknown" and "no object of kind KubeVirt" in said
+    state, said = seen(cut)
+    assert state == "warning" and "no snapshots" in said
+    async with Client(load_config(own_server.kubeconfig)) as client:
+        await crds_support.install(client, storage_kinds())
+        await client.apply(storage_class("fast", "fast.example.com", default=True))
+        assert seen(cut) == ("warning", "there is none")
+        for gates, wanted, words in (
+            ((), "warning", "HotplugVolumes is off: hosted clusters have no volumes"),
+            (("ExpandDisks",), "warning", "HotplugVolumes is off"),
+            (("HotplugVolumes",), "warning", "ExpandDisks is off: volumes of hosted clusters cannot be made larger"),
+            (("HotplugVolumes", "ExpandDisks"), "ok", "attached"),
+        ):
+            await client.apply(with_gates(*gates))
+            state, said = seen(attach)
+            assert state == wanted and words in said
+        await client.apply(snapshot_class("cut", "fast.example.com", default=False))
+        assert seen(cut) == ("warning", "none of 1 classes is the default")
+        await client.apply(snapshot_class("other", "other.example.com", default=True))
+        state, said = seen(cut)
+        assert state == "warning" and "other is not of fast.example.com" in said
+        await client.apply(snapshot_class("cut", "fast.example.com", default=True))
+        assert seen(cut) == ("ok", "cut, other")
+
+
 async def test_wildcard_policy_of_an_openshift_router(own_server: ApiServer) -> None:
     from tests.support import crds as support
 
@@ -167,12 +232,38 @@ async def test_the_printed_rights_are_exactly_enough(own_server: ApiServer, tmp_
         config = yaml.safe_load(own_server.kubeconfig.read_text())
         config["users"][0]["user"] = {"token": await account_token(owner, "hcp-infra", "vms")}
         kubeconfig.write_text(yaml.safe_dump(config))
-    code, found = doctor(own_server.kubeconfig, f"--infra-kubeconfig-file={kubeconfig}", "--infra-namespace=vms")
+    infra = (f"--infra-kubeconfig-file={kubeconfig}", "--infra-namespace=vms")
+    code, found = doctor(own_server.kubeconfig, *infra)
     assert code == 1
     assert found["Rights on the infra cluster"]["state"] == "ok"
     assert found["Rights for volumes on the infra cluster"]["state"] == "ok"
     assert "KubeVirt" not in found
     assert found["Infra KubeVirt"]["state"] == "failed"
+    # What is printed lets doctor look at all that volumes are made of.
+    classes, cut, attach = (found[f"Infra {check}"] for check in OF_VOLUMES)
+    assert (classes["state"], classes["message"]) == ("warning", "there is none")
+    assert "--infra-storage-class-mapping" in classes["hint"]
+    assert cut["state"] == "warning" and "no snapshots" in cut["message"]
+    assert attach["state"] == "unknown" and "no object of kind KubeVirt" in attach["message"]
+    async with Client(load_config(own_server.kubeconfig)) as owner:
+        await crds_support.install(owner, storage_kinds())
+        await owner.apply(storage_class("fast", "fast.example.com", default=True))
+        await owner.apply(snapshot_class("cut", "fast.example.com", default=True))
+        await owner.apply(with_gates("HotplugVolumes", "ExpandDisks"))
+        told = doctor(own_server.kubeconfig, *infra)[1]
+        assert [told[f"Infra {check}"]["state"] for check in OF_VOLUMES] == ["ok", "ok", "ok"]
+        # Whoever grants less is told what could not be looked at, and why.
+        await owner.delete(k.CLUSTERROLEBINDINGS, "hcp-infra-vms")
+
+        async def unseen() -> bool:
+            told = doctor(own_server.kubeconfig, *infra)[1]
+            return all(told[f"Infra {check}"]["state"] == "unknown" for check in OF_VOLUMES)
+
+        await eventually(unseen, "nothing of it can be read")
+        for check in OF_VOLUMES:
+            one = doctor(own_server.kubeconfig, *infra)[1][f"Infra {check}"]
+            assert "not allowed to look" in one["message"]
+            assert "hcp rbac external-infra --infra-namespace vms" in one["hint"]
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,9 @@ HOSTEDCLUSTER: dict[str, Effect] = {
     "labels": Effect(EVERYTHING),
     "dns.baseDomain": NOTHING,
     "platform.kubevirt.credentials": NOTHING,
+    "platform.kubevirt.storageDriver.manual": Effect(
+        note="classes inside the guest come, go or are made anew and its storage driver starts anew; volumes stay"
+    ),
 }
 
 NODEPOOL: dict[str, Effect] = {

@@ -56,6 +56,7 @@ def _mapping(infra: str, guest: str, what: str) -> Schema:
 
 
 def storage_driver() -> Schema:
+    """Which classes are mapped may change; whether any are may not, as volumes are there by then."""
     manual = obj(
         {
             "storageClassMapping": _mapping("infraStorageClassName", "guestStorageClassName", "StorageClass"),
@@ -66,12 +67,15 @@ def storage_driver() -> Schema:
         "Classes by name.",
     )
     fields = {
-        "type": string("None, the infra default class, or named classes.", enum=("None", "Default", "Manual")),
+        "type": string(
+            "None, the infra default class, or named classes.",
+            enum=("None", "Default", "Manual"),
+            rules=[immutable("storageDriver.type")],
+        ),
         "manual": manual,
     }
     fields["type"]["default"] = "Default"
     rules = [
-        immutable("storageDriver"),
         rule("self.type == 'Manual' || !has(self.manual)", "manual is forbidden unless type is Manual"),
     ]
     return obj(fields, "How the guest gets volumes from infra.", rules=rules)

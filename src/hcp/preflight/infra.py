@@ -8,18 +8,22 @@ from hcp.kube import resources as r
 from hcp.kube.errors import Forbidden, NotFound
 from hcp.kubevirt import passthrough
 from hcp.kubevirt.granted import missing, short
-from hcp.preflight import platform
+from hcp.preflight import guest_volumes, platform
 from hcp.preflight.infra_rights import CLUSTER, NAMESPACED, STORAGE
-from hcp.preflight.result import Finding, fail, ok, unknown, warn
+from hcp.preflight.result import Finding, fail, ok, safely, unknown, warn
 from hcp.preflight.virtualization import cdi, kubernetes, kubevirt
 
 # Of missing rights so many are named.
 MOST = 6
 
 
+def _owner(namespace: str) -> str:
+    return f"the owner of the infra cluster applies: hcp rbac external-infra --infra-namespace {namespace}"
+
+
 async def rights(client: Client, namespace: str) -> list[Finding]:
     check = "Rights on the infra cluster"
-    hint = f"the owner of the infra cluster applies: hcp rbac external-infra --infra-namespace {namespace}"
+    hint = _owner(namespace)
     needed = tuple(one for one in NAMESPACED if one.needed)
     optional = tuple(one for one in NAMESPACED if not one.needed)
     lacking = await missing(client, needed, namespace)
@@ -55,6 +59,17 @@ async def ingress(client: Client, namespace: str) -> Finding:
     return await platform.routes(client)
 
 
+async def volumes(client: Client, namespace: str) -> list[Finding]:
+    """Nobody has to let us look; what cannot be seen is said, as it may be fine."""
+    hint = _owner(namespace)
+    checks = {
+        "Default StorageClass": guest_volumes.default_class(client, hint),
+        "Default VolumeSnapshotClass": guest_volumes.snapshots(client, hint),
+        "Volumes for running machines": guest_volumes.hotplug(client, hint),
+    }
+    return [await safely(name, work) for name, work in checks.items()]
+
+
 async def namespace_exists(client: Client, namespace: str) -> Finding:
     check = "Infra namespace"
     try:
@@ -73,7 +88,7 @@ async def check(client: Client, namespace: str) -> list[Finding]:
     except HcpError as error:
         return [fail("Infra cluster", str(error), error.hint or "")]
     found = [version, await kubevirt(client), await cdi(client), await namespace_exists(client, namespace)]
-    found.append(await ingress(client, namespace))
+    found += [await ingress(client, namespace), *await volumes(client, namespace)]
     found = [Finding(f"Infra {one.check}" if "nfra" not in one.check else one.check, *_rest(one)) for one in found]
     return found + await rights(client, namespace)
 

@@ -51,6 +51,11 @@ CLUSTER = (
     Right("storage.k8s.io", ("storageclasses",), ("get", "list"), "checking storage classes"),
     Right("", ("nodes",), ("get", "list"), "which nodes to keep machines off", False),
 )
+# What only `doctor` looks at: whoever has not granted it is told so by the very check, and lacks nothing else.
+LOOKING = (
+    Right("kubevirt.io", ("kubevirts",), ("list",), "whether running machines take volumes", False),
+    Right("snapshot.storage.k8s.io", ("volumesnapshotclasses",), ("list",), "checking snapshot classes", False),
+)
 
 
 def _rules(rights: tuple[Right, ...]) -> list[Object]:
@@ -106,7 +111,7 @@ def manifests(namespace: str, *, user: str = "", group: str = "", token: bool = 
             "apiVersion": f"{RBAC}/v1",
             "kind": "ClusterRole",
             "metadata": {"name": whole},
-            "rules": _rules(CLUSTER),
+            "rules": _rules((*CLUSTER, *LOOKING)),
         },
         {
             "apiVersion": f"{RBAC}/v1",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Iterable
 from dataclasses import asdict, dataclass
+
+from hcp.errors import HcpError
 
 OK = "ok"
 WARN = "warning"
@@ -39,6 +41,14 @@ def fail(check: str, message: str, hint: str = "") -> Finding:
 def unknown(check: str, message: str, hint: str = "") -> Finding:
     """Could not be looked at, for example because it is not allowed."""
     return Finding(check, UNKNOWN, message, hint)
+
+
+async def safely(check: str, work: Awaitable[Finding]) -> Finding:
+    """One that fails to run does not hide the others."""
+    try:
+        return await work
+    except HcpError as error:
+        return unknown(check, str(error), error.hint or "")
 
 
 def failed(findings: Iterable[Finding]) -> bool:

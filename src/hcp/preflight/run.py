@@ -8,14 +8,7 @@ from collections.abc import Awaitable, Sequence
 from hcp.errors import HcpError
 from hcp.kube import Client
 from hcp.preflight import guest_volumes, infra, node_guard, platform, virtualization
-from hcp.preflight.result import Finding, unknown
-
-
-async def _safe(check: str, work: Awaitable[Finding]) -> Finding:
-    try:
-        return await work
-    except HcpError as error:
-        return unknown(check, str(error), error.hint or "")
+from hcp.preflight.result import Finding, safely, unknown
 
 
 async def management(client: Client, ranges: Sequence[str], *, external: bool) -> list[Finding]:
@@ -37,7 +30,7 @@ async def management(client: Client, ranges: Sequence[str], *, external: bool) -
         ("DNS of the apps domain", platform.name_resolution(client)),
         ("Address ranges", platform.addresses(client, ranges)),
     ]
-    found = [first, *await asyncio.gather(*(_safe(name, work) for name, work in checks))]
+    found = [first, *await asyncio.gather(*(safely(name, work) for name, work in checks))]
     return found if external else [*found, *await _guard(client)]
 
 

@@ -51,6 +51,9 @@ CHANGES: dict[str, Any] = {
     "autoscaling": {"maxNodesTotal": 9},
     "monitoring.metricsSet": "All",
     "updateService": "https://updates.example.com/graph",
+    "platform.kubevirt.storageDriver.manual": {
+        "storageClassMapping": [{"infraStorageClassName": "fast", "guestStorageClassName": "gold"}]
+    },
 }
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from hcp.cli.shared import health, machine_messages
 from hcp.cli.shared.skew import cluster_version, skew_problem
-from hcp.cli.status.run import not_worth_a_line, waiting_for
+from hcp.cli.status.run import not_worth_a_line, storage_line, waiting_for
 from hcp.cli.status.text import screen
 from hcp.nodepool import ignored_fields, scaling
 
@@ -189,3 +189,14 @@ def test_machines_that_cannot_move_are_no_problem_where_there_is_one_node() -> N
     # Of another cluster's nodes, or of those nobody may list, nothing is known.
     for cluster, nodes in ((here, [node, node]), (elsewhere, [node]), (here, [])):
         assert not_worth_a_line(cluster, nodes) == frozenset()
+
+
+def test_storage_is_its_classes_and_how_many_volumes_there_are() -> None:
+    works = cluster(cond("StorageAvailable", "True", "AsExpected", "StorageClasses: gold (default), tin"))
+    assert storage_line(works, 0) == "StorageClasses: gold (default), tin"
+    assert storage_line(works, 1) == "StorageClasses: gold (default), tin; 1 volume"
+    assert storage_line(works, 12) == "StorageClasses: gold (default), tin; 12 volumes"
+    # What does not work is among the problems; a cluster without storage has no line.
+    broken = cluster(cond("StorageAvailable", "False", "NoStorageClass", "No StorageClass is mapped"))
+    assert storage_line(broken, 3) == storage_line(cluster(), 3) == ""
+    assert [one["type"] for one in health.problems(broken)] == ["StorageAvailable"]

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
+import yaml
 from conformance import storage_plan, storage_record
 from conformance.report import Result
+from conformance.storage import DRIVER
 
 _HEAD = "[sig-storage] External Storage [Driver: csi.kubevirt.io]"
 
@@ -36,6 +38,24 @@ def test_what_the_class_does_not_announce_is_left_out() -> None:
     for pattern in ("Inline-volume (default fs)", "Pre-provisioned PV (ext4)", "Dynamic PV (ntfs)"):
         assert re.search(storage_plan.SKIP, spec("volumes", "should store data", pattern))
     assert re.search(storage_plan.SKIP, spec("subPath", "should unmount while kubelet is down [Disruptive][Slow]"))
+
+
+def test_volumes_of_several_nodes_are_asked_for_where_they_are_announced() -> None:
+    focus = storage_plan.focus("csi.kubevirt.io", storage_plan.GROUPS, shared=True)
+    apart = spec("multiVolume", "[Slow] should concurrently access the single volume from pods on different node")
+    block = apart.replace("(default fs)", "(block volmode)")
+    assert re.search(focus, block) and not re.search(storage_plan.SKIP_SHARED, block)
+    for name in (apart, FIRST):
+        assert not re.search(focus, name), "a file system for several nodes is refused"
+    mixed = spec("multiVolume", "should access to two volumes with different volume mode", "Dynamic PV (block volmode)")
+    assert re.search(storage_plan.SKIP_SHARED, mixed)
+
+    before = yaml.safe_load(DRIVER.read_text())
+    after = yaml.safe_load(storage_plan.shared_driver(DRIVER.read_text()))
+    assert before["DriverInfo"]["Capabilities"]["RWX"] is False
+    assert after["DriverInfo"]["Capabilities"]["RWX"] is True
+    assert after["DriverInfo"]["RequiredAccessModes"] == ["ReadWriteMany"]
+    assert after["DriverInfo"]["Name"] == before["DriverInfo"]["Name"] and after["Timeouts"] == before["Timeouts"]
 
 
 def test_groups_take_turns_and_claims_of_pods_come_last() -> None:

@@ -11,6 +11,7 @@ from hcp.api import conditions as c
 from hcp.api import names
 from hcp.controlplane import storage, storage_plan
 from hcp.controlplane.storage_plan import DEFAULT_CLASS, DEFAULT_SNAPSHOT_CLASS, GuestClass, InfraKnown
+from hcp.csi.kubevirt import rights
 from hcp.guest import manifests, old_classes
 from hcp.guest import storage as inside
 from hcp.guest.objects import GuestParams
@@ -101,6 +102,18 @@ def test_mapped_classes_are_the_only_ones_and_what_is_missing_is_named() -> None
 def test_expansion_is_offered_only_where_the_infra_class_can() -> None:
     plan = storage_plan.plan(manual([("fast", "gold", ""), ("plain", "tin", "")]), "ns", KNOWN)
     assert [(one.name, one.expands) for one in plan.classes] == [("gold", True), ("tin", False)]
+
+
+def test_what_becomes_of_data_is_the_infra_class_to_say_and_claims_inside_leave_nothing() -> None:
+    """A guest class that kept volumes would leave what no tenant can delete by deleting its claim."""
+    keeps = {**infra_class("fast", default=True), "reclaimPolicy": "Retain"}
+    for driver in (spec(), manual([("fast", "gold", "")])):
+        plan = storage_plan.plan(driver, "ns", InfraKnown((keeps,), KNOWN.profiles))
+        (made,) = inside.classes(GuestStorage(plan, ""))
+        assert made["reclaimPolicy"] == "Delete"
+    # The infra volume follows its own class: nobody of ours can even see it.
+    every = (*rights.ALL, *rights.CLAIMS)
+    assert not [one for one in every if any("persistentvolumes" in name for name in one.resources)]
 
 
 def test_where_nobody_may_look_what_is_asked_for_is_believed() -> None:

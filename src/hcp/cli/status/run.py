@@ -72,7 +72,7 @@ async def gather(client: Client, cluster: Object) -> Object:
         "problems": _problems(cluster, aside),
         "pods": [_pod(pod) for pod in pods if not _is_vm(pod)],
         "machineControllers": [_deployment(d) for d in controllers if d["metadata"]["name"] in MACHINE_CONTROLLERS],
-        "storage": _storage(cluster, volumes),
+        "storage": storage_line(cluster, len(volumes)),
         "nodePools": [_pool(pool, aside) for pool in pools],
         "machines": [_machine(machine, running) for machine in machines],
         "waitingFor": waiting_for(cluster, pools),
@@ -98,12 +98,16 @@ def _endpoints(status: Object) -> Object:
     return found
 
 
-def _storage(cluster: Object, volumes: list[Object]) -> str:
-    """The guest's classes, in the condition's own words, and how many volumes it has beside its control plane."""
-    found = health.condition(cluster, "StorageAvailable")
+def storage_line(cluster: Object, volumes: int) -> str:
+    """The guest's classes, in the condition's own words, and how many volumes it has beside its control plane.
+
+    Of volumes on another infra cluster nothing is known here.
+    """
+    found = health.condition(cluster, c.STORAGE_AVAILABLE)
     if found is None or found.get("status") != "True":
         return ""
-    return f"{found.get('message')}; {len(volumes)} volumes" if volumes else str(found.get("message"))
+    many = f"; {volumes} volume{'' if volumes == 1 else 's'}" if volumes else ""
+    return f"{found.get('message')}{many}"
 
 
 def not_worth_a_line(cluster: Object, nodes: list[Object]) -> frozenset[str]:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hcp.local.demo import volumes
 from hcp.local.state.parts import API, IMAGES, NODE
 from hcp.payload.registry import default_registry
 
@@ -56,6 +57,8 @@ class Tour:
     """Official builds are fetched where there are any; what nobody publishes is the longest work then."""
     exists: bool = False
     """The embedded cluster is there from an earlier run, perhaps with KubeVirt on it already."""
+    volumes: bool = False
+    """The parts of volumes are there, so that they cost no time."""
 
     @property
     def management(self) -> Path:
@@ -108,6 +111,9 @@ def steps(tour: Tour) -> list[Step]:
 
 def control_plane(tour: Tour) -> list[Step]:
     kubeconfig = ("--kubeconfig", str(tour.management))
+    # The release without volumes stays the one that is taken when none is named.
+    images = (*CONTROL_PLANE_PARTS, volumes.RELEASE) if tour.volumes else CONTROL_PLANE_PARTS
+    release = ("--release-image", volumes.image()) if tour.volumes else ()
     return [
         Step(
             "A management cluster",
@@ -119,9 +125,9 @@ def control_plane(tour: Tour) -> list[Step]:
         Step("Its kubeconfig", ["local", "kubeconfig", "--name", tour.name], save=tour.management),
         Step(
             "The operator's image and a release in its registry",
-            ["local", "push", "--name", tour.name, *CONTROL_PLANE_PARTS, *_source(tour)],
+            ["local", "push", "--name", tour.name, *images, *_source(tour)],
             typical=20,
-            parts=CONTROL_PLANE_PARTS,
+            parts=images,
         ),
         Step("The operator", ["install", *kubeconfig, "--wait-until-available"], typical=20),
         Step(
@@ -129,7 +135,7 @@ def control_plane(tour: Tour) -> list[Step]:
             [
                 *("create", "cluster", "kubevirt", *kubeconfig, "--name", tour.cluster, "--node-pool-replicas", "0"),
                 *("--pull-secret", str(tour.pull_secret), "--memory", "2Gi", "--cores", "1"),
-                *("--control-plane-availability-policy", "SingleReplica", "--root-volume-size", "16"),
+                *("--control-plane-availability-policy", "SingleReplica", "--root-volume-size", "16", *release),
             ],
             # The pool is written last: with it the whole step was done, and its nodes are not taken away again.
             known=["get", "nodepools", tour.cluster, "--cluster-name", tour.cluster, *kubeconfig],

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from hcp.errors import HcpError
-from hcp.local.demo import summary
+from hcp.local.demo import summary, volumes
 from hcp.local.demo.beside import Beside
 from hcp.local.demo.children import end, hcp
 from hcp.local.demo.plan import Step, Tour, background, steps
@@ -26,6 +26,7 @@ Say = Callable[[str], None]
 
 def run(tour: Tour, say: Say) -> None:
     tour.folder.mkdir(parents=True, exist_ok=True)
+    tour = replace(tour, volumes=bool(tour.nodes) and volumes.there())
     if not tour.build and _something_missing(tour):
         reachable = fetching.anything_reachable(say)  # known for all steps: none of them asks again
         tour = replace(tour, build=not reachable, fetches=reachable)
@@ -58,7 +59,8 @@ def run(tour: Tour, say: Say) -> None:
         raise
     if built := timeline.kept(cache_root(), since=began):
         say(f"\n== What was built\n{timeline.text(built)}")
-    say(summary.report(tour, laps, first_node(tour.guest) if tour.nodes else ""))
+    node = first_node(tour.guest) if tour.nodes else ""
+    say(summary.report(tour, laps, node, "" if tour.volumes else volumes.how_to_have_them()))
 
 
 def _something_missing(tour: Tour) -> bool:

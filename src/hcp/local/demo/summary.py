@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from hcp.local.demo.plan import Tour
 
 
-def report(tour: Tour, laps: Sequence[tuple[str, float]], node: str = "") -> str:
-    """`node` is the name of one of the virtual machines, if there are any."""
+def report(tour: Tour, laps: Sequence[tuple[str, float]], node: str = "", later: str = "") -> str:
+    """`node` is the name of one of the virtual machines, if there are any; `later` is what volumes wait for."""
     width = max((len(title) for title, _ in laps), default=0)
     took = [f"  {title:<{width}}  {seconds:7.1f} s" for title, seconds in laps]
     name = "" if tour.name == "default" else f" --name {tour.name}"
@@ -19,11 +19,22 @@ def report(tour: Tour, laps: Sequence[tuple[str, float]], node: str = "") -> str
             *took,
             "\n== Five commands to try",
             *(f"  {what:<28} {command}" for what, command in tries(tour, node)),
+            *_not_shown(tour, later),
             "\n== How to stop",
             f"  {'remove the hosted cluster':<28} hcp destroy cluster kubevirt --name {tour.cluster} {_access(tour)}",
             f"  {'end everything, with its data':<28} hcp local down{name} --purge",
         ]
     )
+
+
+def _not_shown(tour: Tour, later: str) -> list[str]:
+    if not tour.nodes or not later:
+        return []
+    return [
+        "\n== Not shown: volumes in the hosted cluster",
+        f"  {'build their parts':<28} {later}",
+        f"  {'then':<28} remove the hosted cluster and run the tour again: its workload has claims",
+    ]
 
 
 def tries(tour: Tour, node: str) -> list[tuple[str, str]]:
