@@ -1,1 +1,4 @@
-"""What the kernel offers and Python's library lacks: mounts, loop devices, btrfs, families of processes. Nothing here knows of clusters."""
+"""What the kernel offers and Python's library lacks: mounts, loop devices, btrfs, who started whom.
+
+Nothing here knows of clusters.
+"""
