@@ -25,13 +25,18 @@ from hcp.hostedcluster import (
 )
 from hcp.hostedcluster.observed import Observed
 from hcp.runtime.conditions import get_condition, is_true, remove_condition, set_condition
-from hcp.runtime.workloads import members, quorum, rolled_out, serving
+from hcp.runtime.workloads import lacking, members, quorum, rolled_out, serving
 
 _ENCRYPTION_STEPS = {
     encryption.READ: "The API servers are being given the new key for reading",
     encryption.WRITE: "The API servers are changing to the new key for writing",
     encryption.REWRITE: "Everything is being stored once more, under the new key",
 }
+# For whoever reads it when a majority is gone; docs/how-to/highly-available.md says more.
+_WAY_BACK = (
+    "Nothing can be written until most members are ready: bring back the nodes and volumes of those that are missing; "
+    "if they are lost for good, restore the cluster from a backup with hcp restore"
+)
 Verdict = tuple[bool | str, str, str]
 
 
@@ -238,7 +243,14 @@ def _etcd(cluster: Mapping[str, Any], seen: Observed) -> Verdict:
     if quorum(seen.etcd):
         return _room(cluster, seen) or (True, c.QUORUM_AVAILABLE, f"{ready} of {wanted} members are ready")
     why = f": {seen.etcd_problem}" if seen.etcd_problem else ""
-    return False, c.ETCD_WAITING_FOR_QUORUM, f"Waiting for etcd to reach quorum, {ready} of {wanted} are ready{why}"
+    back = "" if why or wanted == 1 or not _ran(cluster) else f". {_WAY_BACK}"
+    said = f"Waiting for etcd to reach quorum, {ready} of {wanted} are ready{why}{back}"
+    return False, c.ETCD_WAITING_FOR_QUORUM, said
+
+
+def _ran(cluster: Mapping[str, Any]) -> bool:
+    """Whether the control plane was ever complete: before that, members that are missing have yet to come."""
+    return bool(version.completed_version(at(cluster, "status.controlPlaneVersion")))
 
 
 def _room(cluster: Mapping[str, Any], seen: Observed) -> Verdict | None:
@@ -262,6 +274,8 @@ def _deployment(seen: Observed, name: str, title: str) -> Verdict:
 
 def _degraded(seen: Observed) -> Verdict:
     short = []
+    if missing := lacking(seen.etcd):
+        short.append(f"etcd misses {missing} of {members(seen.etcd)[1]} members")
     for name in sorted(seen.deployments):
         status = seen.deployments[name].get("status") or {}
         if missing := int(status.get("unavailableReplicas") or 0):

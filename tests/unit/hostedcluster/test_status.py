@@ -148,6 +148,37 @@ def test_a_lost_controller_does_not_make_an_available_cluster_unavailable() -> N
     assert verdict(result, "Degraded") == ("True", "UnavailableReplicas")
 
 
+def test_a_missing_member_of_etcd_is_degraded_and_the_rest_serves() -> None:
+    result = status.compute(cluster(), healthy(etcd=etcd(2, 3)), NOW)
+    assert verdict(result, "EtcdAvailable") == ("True", "QuorumAvailable")
+    assert verdict(result, "Available") == ("True", "AsExpected")
+    assert verdict(result, "Degraded") == ("True", "UnavailableReplicas")
+    assert message(result, "Degraded") == "etcd misses 1 of 3 members"
+    assert verdict(status.compute(cluster(), healthy(etcd=etcd(3, 3)), NOW), "Degraded") == ("False", "AsExpected")
+
+
+def test_an_etcd_that_sleeps_misses_nothing() -> None:
+    assert verdict(status.compute(cluster(), healthy(etcd=etcd(0, 0)), NOW), "Degraded") == ("False", "AsExpected")
+
+
+def test_every_part_that_misses_replicas_is_named() -> None:
+    parts = {n: deployment(n, available=n != PARTS[0]) for n in PARTS}
+    result = status.compute(cluster(), healthy(etcd=etcd(0), deployments=parts), NOW)
+    assert message(result, "Degraded") == "etcd misses 1 of 1 members; kube-apiserver misses 1 replicas"
+
+
+def test_a_lost_quorum_is_told_with_the_way_back() -> None:
+    made = cluster()
+    coming = status.compute(made, healthy(etcd=etcd(1, 3)), NOW)
+    assert message(coming, "EtcdAvailable") == "Waiting for etcd to reach quorum, 1 of 3 are ready", "it has yet to come"
+    made["status"] = status.compute(made, healthy(etcd=etcd(3, 3)), NOW)
+    lost = status.compute(made, healthy(etcd=etcd(1, 3)), LATER)
+    for kind in ("EtcdAvailable", "Available"):
+        assert verdict(lost, kind) == ("False", "EtcdWaitingForQuorum")
+        assert message(lost, kind).startswith("Waiting for etcd to reach quorum, 1 of 3 are ready. Nothing can be written")
+        assert "hcp restore" in message(lost, kind)
+
+
 def test_a_broken_release_keeps_what_runs() -> None:
     made = cluster()
     made["status"] = status.compute(made, healthy(), NOW)
