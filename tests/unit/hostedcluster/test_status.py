@@ -170,12 +170,16 @@ def test_every_part_that_misses_replicas_is_named() -> None:
 def test_a_lost_quorum_is_told_with_the_way_back() -> None:
     made = cluster()
     coming = status.compute(made, healthy(etcd=etcd(1, 3)), NOW)
-    assert message(coming, "EtcdAvailable") == "Waiting for etcd to reach quorum, 1 of 3 are ready", "it has yet to come"
+    assert message(coming, "EtcdAvailable") == "Waiting for etcd to reach quorum, 1 of 3 are ready", (
+        "it has yet to come"
+    )
     made["status"] = status.compute(made, healthy(etcd=etcd(3, 3)), NOW)
     lost = status.compute(made, healthy(etcd=etcd(1, 3)), LATER)
     for kind in ("EtcdAvailable", "Available"):
         assert verdict(lost, kind) == ("False", "EtcdWaitingForQuorum")
-        assert message(lost, kind).startswith("Waiting for etcd to reach quorum, 1 of 3 are ready. Nothing can be written")
+        assert message(lost, kind).startswith(
+            "Waiting for etcd to reach quorum, 1 of 3 are ready. Nothing can be written"
+        )
         assert "hcp restore" in message(lost, kind)
 
 
