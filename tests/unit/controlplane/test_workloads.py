@@ -168,7 +168,9 @@ def test_api_servers_look_for_nodes_with_members_but_rather_for_one_each() -> No
     assert beside["podAffinityTerm"]["labelSelector"]["matchLabels"]["app"] == "etcd"
     assert beside["podAffinityTerm"]["topologyKey"] == "kubernetes.io/hostname"
     apart = several["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
-    assert beside["weight"] < next(a["weight"] for a in apart if a["podAffinityTerm"]["topologyKey"].endswith("hostname"))
+    assert beside["weight"] < next(
+        a["weight"] for a in apart if a["podAffinityTerm"]["topologyKey"].endswith("hostname")
+    )
     assert "podAffinity" not in affinity(params(highly_available=True), beside_etcd=False)
     assert affinity(params()) == affinity(params(), beside_etcd=False), "a single replica has what it had"
     foreign = params(highly_available=True, foreign_etcd="https://etcd.example:2379")

@@ -183,6 +183,43 @@ def test_a_lost_quorum_is_told_with_the_way_back() -> None:
         assert "hcp restore" in message(lost, kind)
 
 
+def test_a_release_that_does_not_come_up_says_why() -> None:
+    made = cluster()
+    made["status"] = status.compute(made, healthy(guest=inside(well=True, nodes=2)), NOW)
+    made["spec"]["release"]["image"] = "registry.example/release:2"
+    parts = {n: deployment(n) for n in PARTS}
+    # The new pod beside the old one, which serves.
+    parts[PARTS[0]]["status"] |= {"replicas": 2, "unavailableReplicas": 1}
+    pulled = "pod kube-apiserver-b: image x cannot be pulled: not found"
+    new = ReleaseState(version="1.37.0", image="registry.example/release:2", arch="AMD64")
+    seen = healthy(release=new, deployments=parts, troubles={PARTS[0]: pulled}, guest=inside(well=True, nodes=2))
+    result = status.compute(made, seen, LATER)
+    assert verdict(result, "Available") == ("True", "AsExpected")
+    assert verdict(result, "Degraded") == ("True", "UnavailableReplicas")
+    assert message(result, "Degraded") == f"kube-apiserver misses 1 replicas: {pulled}"
+    assert verdict(result, "Progressing") == ("True", "Progressing")
+    assert message(result, "Progressing") == f"The control plane is being rolled out: kube-apiserver: {pulled}"
+    assert result["controlPlaneVersion"]["history"][0]["state"] == "Partial"
+
+
+def test_what_keeps_a_first_control_plane_is_told_where_people_look() -> None:
+    why = "pod x: container x ends with code 1: bad flag"
+    no_pods = {n: deployment(n, available=False) for n in PARTS}
+    for changes, kind, name in (
+        ({"etcd": etcd(0)}, "EtcdAvailable", "etcd"),
+        ({"deployments": no_pods}, "KubeAPIServerAvailable", "kube-apiserver"),
+    ):
+        result = status.compute(cluster(), healthy(guest=None, troubles={name: why}, **changes), NOW)
+        for told in (kind, "Available", "Progressing"):
+            assert message(result, told).endswith(f": {why}"), told
+    scheduler = healthy(deployments={**no_pods, PARTS[0]: deployment(PARTS[0])}, troubles={PARTS[2]: why})
+    assert message(status.compute(cluster(), scheduler, NOW), "Available").endswith(f"kube-scheduler: {why}")
+    refused = deployment(PARTS[0], available=False)
+    refused["status"]["conditions"].append({"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"})
+    result = status.compute(cluster(), healthy(deployments={PARTS[0]: refused}), NOW)
+    assert message(result, "Available").endswith(": exceeded quota")
+
+
 def test_a_broken_release_keeps_what_runs() -> None:
     made = cluster()
     made["status"] = status.compute(made, healthy(), NOW)
