@@ -131,6 +131,14 @@ class Bench:
             before = after
         return statistics.median(ratios[1:] or ratios)
 
+    async def two(self) -> None:
+        """Two nodes and nothing under way, whatever was measured before."""
+        began = time.monotonic()
+        await self.scale(CLUSTER, 2)
+        await self.timed("2 again", _available(2), CLUSTER, began)
+        await self.nodes()
+        await self.settled()
+
     async def settled(self) -> None:
         """Until every pod of the hosted cluster runs: VMs are not taken away while they start."""
         assert self.guest is not None
@@ -183,10 +191,7 @@ async def run(options: argparse.Namespace) -> int:
         else:
             await bench.cluster()
         if "scale" in wanted:
-            await bench.scale(CLUSTER, 2)
-            await bench.timed("2 again", _available(2), CLUSTER, time.monotonic())
-            await bench.nodes()
-            await bench.settled()
+            await bench.two()
             await bench.overhead()
             began = time.monotonic()
             await bench.scale(CLUSTER, 3)
@@ -195,6 +200,7 @@ async def run(options: argparse.Namespace) -> int:
             await bench.scale(CLUSTER, 2)
             await bench.timed("scale 3 to 2", _available(2), CLUSTER, time.monotonic())
         if "replace" in wanted:
+            await bench.two()
             patch = '[{"op": "add", "path": "/spec/template/metadata/annotations/bench", "value": "x"}]'
             note = {"hypershift.openshift.io/kubevirt-vm-jsonpatch": patch}
             began = time.monotonic()

@@ -116,6 +116,16 @@ def test_replicas_are_spread_over_the_nodes(management: Cluster) -> None:
         assert len(placed) == len(set(placed.values())) == 3, placed
 
 
+def test_each_member_is_for_the_api_server_of_its_node(management: Cluster) -> None:
+    def hinted() -> bool:
+        slices = management.get("endpointslices", "-n", HOSTED, "-l", "kubernetes.io/service-name=etcd-client")["items"]
+        found = [one for part in slices for one in part["endpoints"] or ()]
+        nodes = {one["nodeName"]: [hint["name"] for hint in one.get("hints", {}).get("forNodes", ())] for one in found}
+        return len(nodes) == 3 and all(hints == [name] for name, hints in nodes.items())
+
+    eventually_sync(hinted, "kube-proxy is told whose member is whose", 60)
+
+
 async def test_a_lost_node_is_hardly_noticed_and_nothing_that_was_acknowledged_is_lost(management: Cluster) -> None:
     """20 new connections a second, a second for each, none tried again."""
     asking = Asking(kubeconfig(management), address())

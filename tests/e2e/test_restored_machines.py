@@ -68,7 +68,7 @@ def boots(guest: Guest) -> dict[str, str]:
 async def test_machines_and_their_workload_outlive_the_management_cluster(infra: Cluster, folder: Path) -> None:
     first, name = up(ONE, folder, "cluster"), Name(infra, folder)
     create(first, infra_kubeconfig(infra, folder), folder, 1)
-    name.lead_to(api_address(first))
+    name.lead_to(first)
     available(first, CLUSTER)
     guest = guest_of(first, folder, api_address(first))
     eventually_sync(lambda: len(guest.ready_nodes()) == 1, "the node is ready", 1200)
@@ -90,7 +90,7 @@ async def test_machines_and_their_workload_outlive_the_management_cluster(infra:
     def lose_and_restore() -> Guest:
         hcp("local", "down", "--name", ONE, "--purge")
         process = name.begin(*restore)
-        name.lead_to(api_address(second))
+        name.lead_to(second)
         said, _ = process.communicate(timeout=1500)
         assert process.returncode == 0, said
         again = guest_of(second, folder, api_address(second))

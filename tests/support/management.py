@@ -207,6 +207,7 @@ async def report_ready(
             "updatedReplicas": wanted,
             "readyReplicas": wanted,
             "availableReplicas": wanted,
+            "unavailableReplicas": 0,
             "conditions": [
                 {"type": "Available", "status": "True", "reason": "x", "lastTransitionTime": now, "lastUpdateTime": now}
             ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hcp.api import defaults, names
 from hcp.controlplane import apiserver_config as files
-from hcp.controlplane import audit, authentication, konnectivity, serving_certs, tls_profiles, tuning
+from hcp.controlplane import audit, authentication, etcd, konnectivity, serving_certs, tls_profiles, tuning
 from hcp.controlplane.meta import MANAGER, component_labels, obj
 from hcp.controlplane.params import Manifest, Params
 from hcp.controlplane.pod import (
@@ -154,7 +154,8 @@ def _audit_logs(p: Params) -> Manifest:
     return {"name": "audit-logs", "persistentVolumeClaim": {"claimName": audit.CLAIM}}
 
 
-def deployment(p: Params, config_hash: str) -> Manifest:
+def deployment(p: Params, config_hash: str, *, beside_etcd: bool = True) -> Manifest:
+    """`beside_etcd`: of several replicas each looks for a node with a member, which it then prefers."""
     size = ("200m", "512Mi") if p.highly_available else ("14m", "224Mi")
     mounts = {name: f"{ROOT}/{directory}" for name, directory in {**_secrets(p), **_config_maps(p)}.items()}
     main = container(
@@ -193,6 +194,7 @@ def deployment(p: Params, config_hash: str) -> Manifest:
         config_hash,
         grace=75 if p.highly_available else 10,
         labels={f"{names.GROUP}/request-serving-component": "true"},
+        beside=etcd.COMPONENT if beside_etcd and not p.foreign_etcd else "",
     )
     labels = component_labels(p, COMPONENT)
     spec = {

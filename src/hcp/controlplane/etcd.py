@@ -89,6 +89,10 @@ def services(p: Params) -> list[Manifest]:
         # With one member there is none to choose: the API server's first connection need not wait for its readiness to
         # get around, which takes as long as starting it.
         front["publishNotReadyAddresses"] = True
+    elif p.same_node_first:
+        # A node that is lost takes the API server with it that used its member; the others do not notice. Without it
+        # each connection is to a member that chance chose, and of a lost one TCP learns only after ten seconds.
+        front["trafficDistribution"] = "PreferSameNode"
     return [
         obj(p, "v1", "Service", CLIENT, {"spec": front}, labels=labels, annotations=scraped(METRICS_PORT)),
         obj(p, "v1", "Service", DISCOVERY, {"spec": headless}, labels=labels),

@@ -120,6 +120,8 @@ class Params:
     management_api: tuple[tuple[str, int], ...] = ()
     # Of the pods and Services of the management cluster.
     management_networks: tuple[str, ...] = ()
+    # Whether Services of the management cluster can prefer endpoints on the caller's node.
+    same_node_first: bool = False
     # Whether a node pool asks for as many nodes as the load needs.
     autoscaled: bool = False
     # Whether users come with tokens of an issuer of their own.

@@ -128,6 +128,8 @@ class Pod:
     grace: int = 30
     labels: Mapping[str, str] | None = None
     spread: bool = True
+    # Another component whose nodes are preferred, where there are several replicas.
+    beside: str = ""
     # What runs before the rest, one after the other.
     first: Sequence[Manifest] = ()
 
@@ -205,6 +207,14 @@ def _affinity(p: Params, pod: Pod) -> Manifest:
                 for w, key in ((100, "kubernetes.io/hostname"), (50, "topology.kubernetes.io/zone"))
             ]
         }
+        if pod.beside:
+            other = {"matchLabels": {"app": pod.beside, **same}}
+            # Less than to be on a node of its own.
+            affinity["podAffinity"] = {
+                "preferredDuringSchedulingIgnoredDuringExecution": [
+                    {"weight": 50, "podAffinityTerm": {"labelSelector": other, "topologyKey": "kubernetes.io/hostname"}}
+                ]
+            }
     return affinity
 
 

@@ -16,6 +16,7 @@ from hcp.hostedcluster.etcd_maintenance import EtcdMaintenance
 from hcp.hostedcluster.external_names import ExternalNames
 from hcp.hostedcluster.foreign_namespaces import ForeignNamespaces
 from hcp.hostedcluster.infra_ingress import InfraIngress
+from hcp.hostedcluster.pod_questions import PodTroubles
 from hcp.hostedcluster.reconcile import HostedClusterKind
 from hcp.hostedcluster.registries import Registries
 from hcp.hostedcluster.releases import Releases
@@ -64,7 +65,8 @@ class HostedClusters:
         self._infra_ingress = InfraIngress(InfraClients(ctx.client, ctx.guests.pool), self._changed)
         shared = (self.cache, self._releases, guests, care, start_queue, self._foreign_namespaces)
         asked = (self._updates, self._catalogs, platform, self._canary, self._names, self._infra_ingress)
-        tools = Tools(ctx, *shared, *asked, machines)
+        self._troubles = PodTroubles(ctx.client, self._changed)
+        tools = Tools(ctx, *shared, *asked, machines, self._troubles)
         self._controller = Controller(
             "hostedcluster",
             Reconciler(HostedClusterKind(tools)),
@@ -91,7 +93,7 @@ class HostedClusters:
         for resource in (k.ROUTES, k.SERVICES, k.DEPLOYMENTS):
             informer = self.ctx.informers.get(resource, ns=self.ctx.namespace)
             informer.add_listener(self._ignition_changed)
-        asking = (self._updates, self._catalogs, self._canary, self._names, self._infra_ingress)
+        asking = (self._updates, self._catalogs, self._canary, self._names, self._infra_ingress, self._troubles)
         self.ctx.closers += [self._releases.close, self._foreign_namespaces.close, *(one.close for one in asking)]
         return self._controller
 

@@ -118,6 +118,8 @@ class Observed:
     # Of an etcd that somebody else runs; None: not looked at; "": we can log in; else why not.
     foreign_etcd: str | None = None
     deployments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    # Of parts that are short of pods: why, where that is known.
+    troubles: Mapping[str, str] = field(default_factory=dict)
     wanted_deployments: tuple[str, ...] = ("kube-apiserver", "kube-controller-manager", "kube-scheduler")
     # None: not asked yet; "": answers; else what went wrong.
     api_health: str | None = None

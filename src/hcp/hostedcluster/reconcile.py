@@ -185,6 +185,7 @@ class HostedClusterKind(Kind[Scope, Learned]):
             hidden_networks=tuple(networks.hidden),
             management_api=networks.api,
             management_networks=networks.inside,
+            same_node_first=self._ctx.same_node_first,
         )
         return known, problems
 

@@ -19,6 +19,7 @@ from hcp.hostedcluster.external_names import ExternalNames
 from hcp.hostedcluster.foreign_namespaces import ForeignNamespaces
 from hcp.hostedcluster.infra_ingress import InfraIngress
 from hcp.hostedcluster.observed import Observed
+from hcp.hostedcluster.pod_questions import PodTroubles
 from hcp.hostedcluster.releases import Releases
 from hcp.hostedcluster.start_queue import StartQueue
 from hcp.hostedcluster.updates import UpdateReader
@@ -54,6 +55,7 @@ class Tools:
     names: ExternalNames
     infra_ingress: InfraIngress
     machines: MachineSleep
+    troubles: PodTroubles
 
     def forget(self, key: str) -> None:
         """Nothing is looked after or read any more for this cluster."""
@@ -70,6 +72,7 @@ class Tools:
         self.canary.forget(key)
         self.names.forget(key)
         self.infra_ingress.forget(key)
+        self.troubles.forget(key)
 
 
 @dataclass(frozen=True, kw_only=True)

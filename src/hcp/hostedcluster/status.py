@@ -18,6 +18,7 @@ from hcp.hostedcluster import (
     hibernation,
     login_status,
     outside_status,
+    pod_trouble,
     restore_status,
     storage_status,
     update_status,
@@ -25,13 +26,18 @@ from hcp.hostedcluster import (
 )
 from hcp.hostedcluster.observed import Observed
 from hcp.runtime.conditions import get_condition, is_true, remove_condition, set_condition
-from hcp.runtime.workloads import members, quorum, rolled_out, serving
+from hcp.runtime.workloads import lacking, members, quorum, rolled_out, serving
 
 _ENCRYPTION_STEPS = {
     encryption.READ: "The API servers are being given the new key for reading",
     encryption.WRITE: "The API servers are changing to the new key for writing",
     encryption.REWRITE: "Everything is being stored once more, under the new key",
 }
+# For whoever reads it when a majority is gone; docs/how-to/highly-available.md says more.
+_WAY_BACK = (
+    "Nothing can be written until most members are ready: bring back the nodes and volumes of those that are missing; "
+    "if they are lost for good, restore the cluster from a backup with hcp restore"
+)
 Verdict = tuple[bool | str, str, str]
 
 
@@ -237,8 +243,15 @@ def _etcd(cluster: Mapping[str, Any], seen: Observed) -> Verdict:
     ready, wanted = members(seen.etcd)
     if quorum(seen.etcd):
         return _room(cluster, seen) or (True, c.QUORUM_AVAILABLE, f"{ready} of {wanted} members are ready")
-    why = f": {seen.etcd_problem}" if seen.etcd_problem else ""
-    return False, c.ETCD_WAITING_FOR_QUORUM, f"Waiting for etcd to reach quorum, {ready} of {wanted} are ready{why}"
+    why = f": {seen.etcd_problem}" if seen.etcd_problem else _why(seen, "etcd")
+    back = "" if seen.etcd_problem or wanted == 1 or not _ran(cluster) else f". {_WAY_BACK}"
+    said = f"Waiting for etcd to reach quorum, {ready} of {wanted} are ready{why}{back}"
+    return False, c.ETCD_WAITING_FOR_QUORUM, said
+
+
+def _ran(cluster: Mapping[str, Any]) -> bool:
+    """Whether the control plane was ever complete: before that, members that are missing have yet to come."""
+    return bool(version.completed_version(at(cluster, "status.controlPlaneVersion")))
 
 
 def _room(cluster: Mapping[str, Any], seen: Observed) -> Verdict | None:
@@ -257,15 +270,24 @@ def _deployment(seen: Observed, name: str, title: str) -> Verdict:
         return False, c.NOT_FOUND, f"{title} deployment does not exist yet"
     if serving(deployment):
         return True, c.AS_EXPECTED, f"{title} is available"
-    return False, c.WAITING_FOR_AVAILABLE, f"Waiting for the {title} deployment to become available"
+    said = f"Waiting for the {title} deployment to become available{_why(seen, name)}"
+    return False, c.WAITING_FOR_AVAILABLE, said
+
+
+def _why(seen: Observed, name: str) -> str:
+    """What keeps the pods of a part, as far as it is known."""
+    found = seen.troubles.get(name) or pod_trouble.no_pods(seen.deployments.get(name))
+    return f": {found}" if found else ""
 
 
 def _degraded(seen: Observed) -> Verdict:
     short = []
+    if missing := lacking(seen.etcd):
+        short.append(f"etcd misses {missing} of {members(seen.etcd)[1]} members{_why(seen, 'etcd')}")
     for name in sorted(seen.deployments):
         status = seen.deployments[name].get("status") or {}
         if missing := int(status.get("unavailableReplicas") or 0):
-            short.append(f"{name} misses {missing} replicas")
+            short.append(f"{name} misses {missing} replicas{_why(seen, name)}")
     if short:
         return True, c.UNAVAILABLE_REPLICAS, "; ".join(short)
     return False, c.AS_EXPECTED, "The hosted control plane is not degraded"
@@ -316,7 +338,8 @@ def _available(seen: Observed, parts: Mapping[str, Verdict], *, ready_before: bo
     if not ready_before:
         waiting = [n for n in seen.wanted_deployments if not serving(seen.deployments.get(n))]
         if waiting:
-            return False, c.WAITING_FOR_AVAILABLE, f"Waiting for: {', '.join(waiting)}"
+            said = ", ".join(f"{name}{_why(seen, name)}" for name in waiting)
+            return False, c.WAITING_FOR_AVAILABLE, f"Waiting for: {said}"
     return True, c.AS_EXPECTED, "The hosted control plane is available"
 
 
@@ -397,6 +420,9 @@ def _progressing(
         return False, c.AS_EXPECTED, "HostedCluster is at expected version"
     if parts[c.AVAILABLE][0] is not True:
         return True, "Progressing", f"The control plane is being rolled out: {parts[c.AVAILABLE][2]}"
+    stuck = [f"{name}{why}" for name in sorted(seen.deployments) if (why := _why(seen, name))]
+    if stuck:
+        return True, "Progressing", f"The control plane is being rolled out: {'; '.join(stuck)}"
     if seen.guest is None:
         return True, "Progressing", "The inside of the cluster was not looked at yet"
     if not seen.guest.nodes:

@@ -14,7 +14,7 @@ from hcp.api import names
 from hcp.errors import HcpError
 from hcp.kube import Client, ClusterConfig, buffers
 from hcp.kube.errors import Forbidden
-from hcp.operator import announce, capi, support, wiring
+from hcp.operator import abilities, announce, capi, support, wiring
 from hcp.runtime import Controller, EventRecorder, Lease, serve_health
 from hcp.runtime.context import Guests, Informers, OperatorContext
 from hcp.runtime.requests import observe_request
@@ -116,6 +116,7 @@ class Operator:
             registry_overrides=options.registry_overrides,
             hosted_quota=options.hosted_quota,
             named_route_port=options.named_route_port,
+            same_node_first=await abilities.prefers_same_node(client),
         )
         controllers = wiring.everything(ctx, options.support, own_cluster_api=ours)
         await ctx.informers.start()

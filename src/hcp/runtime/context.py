@@ -119,6 +119,8 @@ class OperatorContext:
     registry_overrides: Mapping[str, str] = field(default_factory=dict)
     # Where our router takes connections whose host is named in front of them; 0: the router is not ours.
     named_route_port: int = 0
+    # Whether a Service can prefer endpoints on the caller's node.
+    same_node_first: bool = False
     # How many load balancers, claims and pods a hosted cluster may have, where it is not as usual.
     hosted_quota: Mapping[str, str] = field(default_factory=dict)
     # Called in order when the process stops.

@@ -62,6 +62,11 @@ def members(etcd: Workload | None) -> tuple[int, int]:
     return ready, int((found.get("spec") or {}).get("replicas") or 1)
 
 
+def lacking(etcd: Workload | None) -> int:
+    """How many members of an etcd are not ready; one that sleeps lacks none."""
+    return max(0, wanted(etcd) - members(etcd)[0]) if etcd is not None else 0
+
+
 def quorum(etcd: Workload | None) -> bool:
     """Whether enough members are ready to decide anything."""
     ready, number = members(etcd)

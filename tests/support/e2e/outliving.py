@@ -1,7 +1,8 @@
 """A hosted cluster whose machines run in another embedded cluster than its control plane, and whose API has a name.
 
-The name is answered by the infra cluster, whose resolver machines ask, and for commands by a file of theirs: moving it
-is what whoever owns the DNS zone would do.
+The name is answered by the infra cluster, whose resolver machines ask, by the cluster that manages, whose operator
+asks whether the API answers under it, and for commands by a file of theirs: moving it is what whoever owns the DNS zone
+would do.
 """
 
 from __future__ import annotations
@@ -72,20 +73,30 @@ def api_address(management: Cluster) -> str:
 
 
 class Name:
-    """The API's name: for machines, and for commands that are run with it."""
+    """The API's name: for machines, for the operator, and for commands that are run with it."""
 
     def __init__(self, infra: Cluster, folder: Path) -> None:
         self._infra = infra
         self._hosts = folder / "hosts"
-        self._corefile = str(infra.get("configmap", "coredns", "-n", "kube-system")["data"]["Corefile"])
+        # By cluster: what its resolver was told without the name.
+        self._corefiles: dict[str, str] = {}
 
-    def lead_to(self, address: str) -> None:
+    def lead_to(self, management: Cluster) -> None:
+        """To the API server that this cluster runs."""
+        address = api_address(management)
         self._hosts.write_text(f"{Path('/etc/hosts').read_text()}\n{address} {HOST}\n")
+        for cluster in (management, self._infra):
+            self._tell(cluster, address)
+
+    def _tell(self, cluster: Cluster, address: str) -> None:
+        if cluster.name not in self._corefiles:
+            found = cluster.get("configmap", "coredns", "-n", "kube-system")
+            self._corefiles[cluster.name] = str(found["data"]["Corefile"])
         # Short-lived: no resolver on the way keeps what it was.
         zone = f"outlives.test:53 {{\n    hosts {{\n        {address} {HOST}\n        ttl 5\n    }}\n}}\n"
-        body = {"data": {"Corefile": self._corefile + zone}}
-        self._infra.kubectl("patch", "configmap", "coredns", "-n", "kube-system", "-p", yaml.safe_dump(body))
-        self._infra.kubectl("delete", "pods", "-n", "kube-system", "-l", "k8s-app=kube-dns", "--grace-period=1")
+        body = {"data": {"Corefile": self._corefiles[cluster.name] + zone}}
+        cluster.kubectl("patch", "configmap", "coredns", "-n", "kube-system", "-p", yaml.safe_dump(body))
+        cluster.kubectl("delete", "pods", "-n", "kube-system", "-l", "k8s-app=kube-dns", "--grace-period=1")
 
     def begin(self, *words: str) -> subprocess.Popen[str]:
         """`hcp`, in a mount namespace of its own whose /etc/hosts knows the name; follows what `lead_to` writes."""

@@ -6,7 +6,7 @@ import pytest
 from tests.support.unit.controlplane import params, secrets_and_config_maps, workloads
 
 from hcp.api import names
-from hcp.controlplane import disruption, etcd
+from hcp.controlplane import apiserver, disruption, etcd
 from hcp.controlplane.meta import CONFIG_HASH
 from hcp.errors import HcpError
 
@@ -144,6 +144,37 @@ def test_only_the_members_of_a_quorum_have_to_be_ready_to_be_asked() -> None:
         [client, discovery] = etcd.services(params(highly_available=available))
         assert client["spec"].get("publishNotReadyAddresses", False) is early
         assert discovery["spec"]["publishNotReadyAddresses"] is True
+
+
+def test_api_servers_prefer_the_member_on_their_own_node_where_the_cluster_can() -> None:
+    for more, wanted in (
+        ({}, None),
+        ({"highly_available": True}, None),
+        ({"same_node_first": True}, None),
+        ({"highly_available": True, "same_node_first": True}, "PreferSameNode"),
+    ):
+        [client, discovery] = etcd.services(params(**more))
+        assert client["spec"].get("trafficDistribution") == wanted
+        assert "trafficDistribution" not in discovery["spec"], "members are called by name"
+
+
+def test_api_servers_look_for_nodes_with_members_but_rather_for_one_each() -> None:
+    def affinity(p: Any, **how: Any) -> dict[str, Any]:
+        found: dict[str, Any] = apiserver.deployment(p, "h", **how)["spec"]["template"]["spec"]["affinity"]
+        return found
+
+    several = affinity(params(highly_available=True))
+    [beside] = several["podAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert beside["podAffinityTerm"]["labelSelector"]["matchLabels"]["app"] == "etcd"
+    assert beside["podAffinityTerm"]["topologyKey"] == "kubernetes.io/hostname"
+    apart = several["podAntiAffinity"]["preferredDuringSchedulingIgnoredDuringExecution"]
+    assert beside["weight"] < next(
+        a["weight"] for a in apart if a["podAffinityTerm"]["topologyKey"].endswith("hostname")
+    )
+    assert "podAffinity" not in affinity(params(highly_available=True), beside_etcd=False)
+    assert affinity(params()) == affinity(params(), beside_etcd=False), "a single replica has what it had"
+    foreign = params(highly_available=True, foreign_etcd="https://etcd.example:2379")
+    assert "podAffinity" not in affinity(foreign)
 
 
 @pytest.mark.parametrize("p", KINDS)

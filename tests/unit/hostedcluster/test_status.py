@@ -148,6 +148,78 @@ def test_a_lost_controller_does_not_make_an_available_cluster_unavailable() -> N
     assert verdict(result, "Degraded") == ("True", "UnavailableReplicas")
 
 
+def test_a_missing_member_of_etcd_is_degraded_and_the_rest_serves() -> None:
+    result = status.compute(cluster(), healthy(etcd=etcd(2, 3)), NOW)
+    assert verdict(result, "EtcdAvailable") == ("True", "QuorumAvailable")
+    assert verdict(result, "Available") == ("True", "AsExpected")
+    assert verdict(result, "Degraded") == ("True", "UnavailableReplicas")
+    assert message(result, "Degraded") == "etcd misses 1 of 3 members"
+    assert verdict(status.compute(cluster(), healthy(etcd=etcd(3, 3)), NOW), "Degraded") == ("False", "AsExpected")
+
+
+def test_an_etcd_that_sleeps_misses_nothing() -> None:
+    assert verdict(status.compute(cluster(), healthy(etcd=etcd(0, 0)), NOW), "Degraded") == ("False", "AsExpected")
+
+
+def test_every_part_that_misses_replicas_is_named() -> None:
+    parts = {n: deployment(n, available=n != PARTS[0]) for n in PARTS}
+    result = status.compute(cluster(), healthy(etcd=etcd(0), deployments=parts), NOW)
+    assert message(result, "Degraded") == "etcd misses 1 of 1 members; kube-apiserver misses 1 replicas"
+
+
+def test_a_lost_quorum_is_told_with_the_way_back() -> None:
+    made = cluster()
+    coming = status.compute(made, healthy(etcd=etcd(1, 3)), NOW)
+    assert message(coming, "EtcdAvailable") == "Waiting for etcd to reach quorum, 1 of 3 are ready", (
+        "it has yet to come"
+    )
+    made["status"] = status.compute(made, healthy(etcd=etcd(3, 3)), NOW)
+    lost = status.compute(made, healthy(etcd=etcd(1, 3)), LATER)
+    for kind in ("EtcdAvailable", "Available"):
+        assert verdict(lost, kind) == ("False", "EtcdWaitingForQuorum")
+        assert message(lost, kind).startswith(
+            "Waiting for etcd to reach quorum, 1 of 3 are ready. Nothing can be written"
+        )
+        assert "hcp restore" in message(lost, kind)
+
+
+def test_a_release_that_does_not_come_up_says_why() -> None:
+    made = cluster()
+    made["status"] = status.compute(made, healthy(guest=inside(well=True, nodes=2)), NOW)
+    made["spec"]["release"]["image"] = "registry.example/release:2"
+    parts = {n: deployment(n) for n in PARTS}
+    # The new pod beside the old one, which serves.
+    parts[PARTS[0]]["status"] |= {"replicas": 2, "unavailableReplicas": 1}
+    pulled = "pod kube-apiserver-b: image x cannot be pulled: not found"
+    new = ReleaseState(version="1.37.0", image="registry.example/release:2", arch="AMD64")
+    seen = healthy(release=new, deployments=parts, troubles={PARTS[0]: pulled}, guest=inside(well=True, nodes=2))
+    result = status.compute(made, seen, LATER)
+    assert verdict(result, "Available") == ("True", "AsExpected")
+    assert verdict(result, "Degraded") == ("True", "UnavailableReplicas")
+    assert message(result, "Degraded") == f"kube-apiserver misses 1 replicas: {pulled}"
+    assert verdict(result, "Progressing") == ("True", "Progressing")
+    assert message(result, "Progressing") == f"The control plane is being rolled out: kube-apiserver: {pulled}"
+    assert result["controlPlaneVersion"]["history"][0]["state"] == "Partial"
+
+
+def test_what_keeps_a_first_control_plane_is_told_where_people_look() -> None:
+    why = "pod x: container x ends with code 1: bad flag"
+    no_pods = {n: deployment(n, available=False) for n in PARTS}
+    for changes, kind, name in (
+        ({"etcd": etcd(0)}, "EtcdAvailable", "etcd"),
+        ({"deployments": no_pods}, "KubeAPIServerAvailable", "kube-apiserver"),
+    ):
+        result = status.compute(cluster(), healthy(guest=None, troubles={name: why}, **changes), NOW)
+        for told in (kind, "Available", "Progressing"):
+            assert message(result, told).endswith(f": {why}"), told
+    scheduler = healthy(deployments={**no_pods, PARTS[0]: deployment(PARTS[0])}, troubles={PARTS[2]: why})
+    assert message(status.compute(cluster(), scheduler, NOW), "Available").endswith(f"kube-scheduler: {why}")
+    refused = deployment(PARTS[0], available=False)
+    refused["status"]["conditions"].append({"type": "ReplicaFailure", "status": "True", "message": "exceeded quota"})
+    result = status.compute(cluster(), healthy(deployments={PARTS[0]: refused}), NOW)
+    assert message(result, "Available").endswith(": exceeded quota")
+
+
 def test_a_broken_release_keeps_what_runs() -> None:
     made = cluster()
     made["status"] = status.compute(made, healthy(), NOW)

@@ -29,6 +29,13 @@ def test_minors_are_neither_left_out_nor_gone_back() -> None:
     assert "older minor" in upgrade.problem(running("1.39.0"), IMAGE, "1.38.0")
 
 
+def test_from_a_minor_that_never_came_up_the_way_back_is_open() -> None:
+    made = running("1.37.2")
+    made["status"]["controlPlaneVersion"]["history"][0] |= {"version": "1.38.0", "image": IMAGE}
+    assert upgrade.problem(made, "r.test/release:1.37.2", "1.37.2") == ""
+    assert upgrade.problem(made, "r.test/release:1.38.1", "1.38.1") == "", "or on to one that is mended"
+
+
 def test_the_annotation_forces_this_very_image() -> None:
     assert upgrade.problem(running("1.36.2", {FORCE: IMAGE}), IMAGE, "1.38.0") == ""
     assert upgrade.problem(running("1.36.2", {FORCE: "r.test/release:1.37.0"}), IMAGE, "1.38.0")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hcp.local.addons import config, disks, dns, policy, storage, virtualization, waiting
+from hcp.local.addons import config, disks, dns, policy, router, storage, virtualization, waiting
 from hcp.local.addons.virtualization_steps import is_deployed
 from hcp.local.network.addresses import Addresses
 from hcp.local.network.loadbalancer import is_ours, wanted_address
@@ -35,6 +35,23 @@ def test_every_object_is_named_and_namespaced() -> None:
             template = obj["spec"]["template"]
             assert obj["spec"]["selector"]["matchLabels"].items() <= template["metadata"]["labels"].items()
             assert "@sha256:" in template["spec"]["containers"][0]["image"]
+
+
+def test_what_there_is_one_of_stays_when_another_node_goes() -> None:
+    """None of it would be made anew elsewhere: tolerating everything, its pod would wait for its node."""
+    found = [
+        *dns.objects(PLAN, "i", forward=True),
+        *storage.objects("i", "h"),
+        *router.objects(PLAN, "i"),
+        *disks.objects({name.removeprefix("image-"): "i" for name in disks.IMAGES}, several=True),
+    ]
+    placed = {
+        obj["metadata"]["name"]: obj["spec"]["template"]["spec"].get("nodeSelector")
+        for obj in found
+        if obj["kind"] == "Deployment"
+    }
+    names = ("coredns", "local-path-provisioner", "router-default", "local-storage", "snapshot-controller")
+    assert placed == {name: {waiting.CONTROL_PLANE_LABEL: ""} for name in names}
 
 
 def test_corefile_answers_apps_domains_of_any_cluster() -> None:

@@ -38,3 +38,16 @@ def test_acknowledged_writes_in_another_order_are_found() -> None:
     found = ledger()
     found.made["t-4"] = 11
     assert found.problems({"t-2": 12, "t-4": 11}, 4) == ["acknowledged writes have versions in another order"]
+
+
+def test_a_counter_that_was_read_must_hold_like_one_that_was_acknowledged() -> None:
+    found = ledger()
+    found.read(5)
+    assert found.problems({"t-2": 12, "t-4": 20}, 5) == []
+    assert found.problems({"t-2": 12, "t-4": 20}, 4) == ["the counter is 4, not 5 or more"]
+
+
+def test_a_counter_that_goes_back_meanwhile_is_found() -> None:
+    found = ledger()
+    found.read(3)
+    assert found.problems({"t-2": 12, "t-4": 20}, 4) == ["the counter went back from 4 to 3"]

@@ -233,6 +233,7 @@ def _snapshot_controller(image: str) -> list[Object]:
     pod: Object = {
         "serviceAccountName": name,
         "priorityClassName": "system-cluster-critical",
+        "nodeSelector": {CONTROL_PLANE_LABEL: ""},
         "tolerations": [{"operator": "Exists"}],
         "containers": [container],
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from hcp.api.manifests import Object, account, cluster_binding, cluster_role, config_map, rule, service_account
 from hcp.local.addons.objects import workload
+from hcp.local.addons.waiting import CONTROL_PLANE_LABEL
 from hcp.local.network.addresses import DNS_ZONE, IPV6, REGISTRY_HOST, Addresses
 
 NAMESPACE = "kube-system"
@@ -116,6 +117,8 @@ def _deployment(image: str, text: str) -> Object:
         "serviceAccountName": "coredns",
         "priorityClassName": "system-cluster-critical",
         "dnsPolicy": "Default",
+        # Beside the API server, whose loss is the cluster's anyway: another node that goes takes no names with it.
+        "nodeSelector": {CONTROL_PLANE_LABEL: ""},
         "tolerations": [{"operator": "Exists"}],
         "securityContext": {
             "runAsNonRoot": True,

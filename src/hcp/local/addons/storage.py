@@ -9,6 +9,7 @@ import json
 
 from hcp.api.manifests import READ, Object, account, cluster_binding, cluster_role, config_map, rule, service_account
 from hcp.local.addons.objects import namespace, workload
+from hcp.local.addons.waiting import CONTROL_PLANE_LABEL
 
 NAMESPACE = "local-path-storage"
 CLASS = "local-path"
@@ -101,6 +102,8 @@ def _deployment(image: str, helper: str) -> Object:
     pod: Object = {
         "serviceAccountName": "local-path-provisioner",
         "priorityClassName": "system-cluster-critical",
+        # Where it stays when other nodes go.
+        "nodeSelector": {CONTROL_PLANE_LABEL: ""},
         "tolerations": [{"operator": "Exists"}],
         "containers": [container],
         "volumes": [
