@@ -20,6 +20,7 @@ class Options:
     cluster: str = DEFAULT_NAME
     kubeconfig: Path | None = None
     focus: str = ""
+    skip: str = ""
     parallel: int = 1
     more: tuple[str, ...] = ()
     """Further words for the suite."""
@@ -65,6 +66,7 @@ def options_from(environment: Mapping[str, str], folder: Path) -> Options:
         cluster=given.get("CLUSTER", DEFAULT_NAME),
         kubeconfig=kubeconfig,
         focus=given.get("FOCUS", ""),
+        skip=given.get("SKIP", ""),
         parallel=max(1, int(given.get("PARALLEL", "1"))),
         more=tuple(shlex.split(given.get("ARGS", ""))),
         keep=given.get("KEEP", "0") != "0",

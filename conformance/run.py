@@ -5,17 +5,18 @@ What is there is used and left, what is missing is made and removed again.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import yaml
-from conformance import prepull, report, steps, suite
+from conformance import policies, prepull, report, steps, suite
 from conformance.options import Options, options_from
 
 from hcp import payload
@@ -59,9 +60,11 @@ def run(options: Options) -> int:
         if options.kubeconfig is None:
             hcp(steps.ready(options))
             hcp_into(options.guest, ["create", "kubeconfig", "--name", options.cluster, *access(options)])
+        kubectl = programs[KUBERNETES] / "bin" / "kubectl"
         if options.own_images:
-            pull(options, programs[KUBERNETES] / "bin" / "kubectl")
-        found = run_suite(options, programs)
+            pull(options, kubectl)
+        with first_policy(options, kubectl) if policies.wanted(options.focus) else contextlib.nullcontext():
+            found = run_suite(options, programs)
         print(f"\n{report.render(found)}\nReport: {options.junit}", flush=True)
         return 0 if found.well else 1
     finally:
@@ -120,6 +123,21 @@ def pull(options: Options, kubectl: Path) -> None:
         tool([*call, *waiting])
     finally:
         tool([*call, "delete", "namespace", prepull.NAMESPACE, "--ignore-not-found"], check=False)
+
+
+@contextlib.contextmanager
+def first_policy(options: Options, kubectl: Path) -> Iterator[None]:
+    """Policies are enforced on every node, and go on being while the suite takes its own away again."""
+    print("\n== Enforcement of NetworkPolicies onto the nodes", flush=True)
+    call = [str(kubectl), f"--kubeconfig={options.guest}"]
+    try:
+        tool([*call, "apply", "-f", "-"], stdin=yaml.safe_dump_all(policies.manifests()))
+        own = subprocess.run([*call, *policies.own_network()], stdout=subprocess.PIPE, text=True, check=False).stdout
+        for command in policies.waits() if own.strip() else ():
+            tool([*call, *command])
+        yield
+    finally:
+        tool([*call, "delete", "namespace", policies.NAMESPACE, "--ignore-not-found"], check=False)
 
 
 def embedded(name: str) -> str:

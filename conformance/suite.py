@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from conformance import policies
 from conformance.options import Options
 
 from hcp.payload.images.conformance import REPOSITORIES, SUITE, conformance_images
@@ -65,6 +66,10 @@ def suite_argv(options: Options, focus: str, programs: Path, kubectl: Path, *, d
         "disable-log-dump": "true",
         **_WAITS,
     }
+    # With the runner only its own flags are ginkgo's: what ARGS holds goes to the suite.
+    skip = options.skip or (policies.SKIPPED if policies.wanted(options.focus) else "")
+    if skip:
+        ginkgo["skip"] = skip
     if dry:
         ginkgo["dry-run"] = "true"
     ours = [*(f"--{key}={value}" for key, value in flags.items()), *options.more]

@@ -22,7 +22,7 @@ def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def guest(management: Cluster) -> Guest:
-    return Guest.of(management, CLUSTER)
+    return Guest.of(management, CLUSTER, by_router=True)
 
 
 def test_no_service_of_the_control_plane_has_an_address(management: Cluster) -> None:
@@ -33,13 +33,21 @@ def test_no_service_of_the_control_plane_has_an_address(management: Cluster) -> 
 
 
 def test_the_node_the_tunnel_and_people_use_it(management: Cluster, guest: Guest) -> None:
-    assert guest.ready_nodes()
-    conditions = management.get("hostedcluster", CLUSTER, "-n", "clusters")["status"]["conditions"]
-    found = {one["type"]: one["status"] for one in conditions}
-    assert found["DataPlaneConnectionAvailable"] == found["ControlPlaneConnectionAvailable"] == "True"
-    # Logs come through the tunnel.
-    agents = guest.get("pods", "-n", "kube-system", "-l", "k8s-app=konnectivity-agent")["items"]
-    guest.kubectl("logs", "-n", "kube-system", agents[0]["metadata"]["name"], "--tail=1")
+    eventually_sync(guest.ready_nodes, "the node is ready", 600)
+
+    def connected() -> bool:
+        conditions = management.get("hostedcluster", CLUSTER, "-n", "clusters")["status"]["conditions"]
+        found = {one["type"]: one["status"] for one in conditions}
+        return {found["DataPlaneConnectionAvailable"], found["ControlPlaneConnectionAvailable"]} == {"True"}
+
+    eventually_sync(connected, "both ways between control plane and nodes are there", 600)
+
+    def logs() -> bool:
+        agents = guest.get("pods", "-n", "kube-system", "-l", "k8s-app=konnectivity-agent")["items"]
+        guest.kubectl("logs", "-n", "kube-system", agents[0]["metadata"]["name"], "--tail=1")
+        return True
+
+    eventually_sync(logs, "logs come through the tunnel", 300)
 
 
 def test_pods_reach_their_api_by_its_service(guest: Guest) -> None:

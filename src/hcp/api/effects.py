@@ -38,6 +38,10 @@ class Effect:
 
 NOTHING = Effect()
 MACHINES = Effect(machines=True)
+_PROXY = Effect(
+    machines=True,
+    note="rolls kube-apiserver too where an issuer of its own is named, and the OAuth server with providers outside",
+)
 
 HOSTEDCLUSTER: dict[str, Effect] = {
     "release": Effect(
@@ -74,9 +78,9 @@ HOSTEDCLUSTER: dict[str, Effect] = {
     "configuration.network.serviceNodePortRange": Effect((API,)),
     "configuration.oauth": Effect(note="the OAuth server starts anew; users of HTPasswd come and go without it"),
     "configuration.operatorhub": Effect(note="default catalogs come and go inside the guest"),
-    "configuration.proxy.httpProxy": MACHINES,
-    "configuration.proxy.httpsProxy": MACHINES,
-    "configuration.proxy.noProxy": MACHINES,
+    "configuration.proxy.httpProxy": _PROXY,
+    "configuration.proxy.httpsProxy": _PROXY,
+    "configuration.proxy.noProxy": _PROXY,
     "configuration.proxy.trustedCA": Effect(
         machines=True, note="another name replaces machines, another content does not"
     ),

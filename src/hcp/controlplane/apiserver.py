@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from hcp.api import defaults, names
 from hcp.controlplane import apiserver_config as files
-from hcp.controlplane import audit, authentication, etcd, konnectivity, serving_certs, tls_profiles, tuning
+from hcp.controlplane import (
+    audit,
+    authentication,
+    etcd,
+    konnectivity,
+    outside_proxy,
+    serving_certs,
+    tls_profiles,
+    tuning,
+)
 from hcp.controlplane.meta import MANAGER, component_labels, obj
 from hcp.controlplane.params import Manifest, Params
 from hcp.controlplane.pod import (
@@ -145,7 +154,7 @@ def _environment(p: Params) -> dict[str, str]:
     env = {"GOGC": tuning.value(p.annotations, names.ANNOTATION_KAS_GOGC, "75")}
     if limit := tuning.value(p.annotations, names.ANNOTATION_KAS_GOMEMLIMIT, ""):
         env["GOMEMLIMIT"] = limit
-    return env
+    return env | (outside_proxy.environment(p, addresses=True) if p.own_issuer else {})
 
 
 def _audit_logs(p: Params) -> Manifest:

@@ -13,7 +13,7 @@ from typing import Any
 from hcp.api import names
 from hcp.api.addresses import in_url
 from hcp.api.paths import at
-from hcp.controlplane import authentication, htpasswd, tls_profiles
+from hcp.controlplane import authentication, htpasswd, outside_proxy, tls_profiles
 from hcp.controlplane.certs import LeafSecret
 from hcp.controlplane.identity_providers import CONFIG_DIR, USERS_DIR, Providers
 from hcp.controlplane.meta import MANAGER, component_labels, obj, secret
@@ -157,7 +157,13 @@ def policy(p: Params) -> Manifest | None:
     return obj(p, "networking.k8s.io/v1", "NetworkPolicy", f"{kind.lower()}-oauth", {"spec": spec})
 
 
-def deployment(p: Params, config_hash: str) -> Manifest:
+def asks_outside(providers: Providers) -> bool:
+    """Whether a provider is asked by HTTP; directories have a protocol of their own, which no proxy of HTTP speaks."""
+    return any(one["type"] != "ldap" for one in providers.connectors)
+
+
+def deployment(p: Params, config_hash: str, *, outside: bool = False) -> Manifest:
+    """`outside`: it asks providers by HTTP, through the cluster's proxy where there is one."""
     main = container(
         "dex",
         p.image(LOGIN_IMAGE),
@@ -167,7 +173,8 @@ def deployment(p: Params, config_hash: str) -> Manifest:
         mounts={"config": CONFIG_DIR, "users": USERS_DIR, "tls": TLS_DIR},
         env=go_environment(p)
         # A dollar sign in somebody's secret is one. A provider that does not answer must not keep others out.
-        | {"DEX_EXPAND_ENV": "false", "DEX_CONTINUE_ON_CONNECTOR_FAILURE": "true"},
+        | {"DEX_EXPAND_ENV": "false", "DEX_CONTINUE_ON_CONNECTOR_FAILURE": "true"}
+        | (outside_proxy.environment(p) if outside else {}),
         startupProbe=http_probe("/healthz/ready", "metrics", scheme="HTTP", failures=300),
         readinessProbe=http_probe("/healthz/ready", "metrics", scheme="HTTP", period=10, timeout=5),
         livenessProbe=http_probe("/healthz/live", "metrics", scheme="HTTP", period=60, timeout=15, failures=5),

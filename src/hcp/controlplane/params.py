@@ -126,6 +126,8 @@ class Params:
     autoscaled: bool = False
     # Whether users come with tokens of an issuer of their own.
     own_issuer: bool = False
+    # `configuration.proxy`.
+    proxy: Mapping[str, Any] = field(default_factory=dict)
     # Nothing of it runs; everything else stays as it is, for the moment it wakes.
     asleep: bool = False
     # Since when, where a request to its API shall wake it.

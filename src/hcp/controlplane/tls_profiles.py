@@ -1,72 +1,21 @@
-"""`configuration.apiServer.tlsSecurityProfile`: which TLS versions and ciphers the control plane speaks. Pure.
-
-Profiles are those that Mozilla publishes and OpenShift names. Ciphers that Go does not have (those with a plain
-Diffie-Hellman exchange) are left out, as OpenShift does; ciphers of TLS 1.3 cannot be chosen in Go.
-"""
+"""`configuration.apiServer.tlsSecurityProfile`: which TLS versions and ciphers the control plane speaks. Pure."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from hcp.api import tls_profiles
 from hcp.api.paths import at
+from hcp.api.tls_profiles import TLS13, Profile
 
+__all__ = ["FIELD", "TLS13", "Profile", "chosen_ciphers", "left_out", "of", "problems"]
 FIELD = "configuration.apiServer.tlsSecurityProfile"
-TLS12, TLS13 = "VersionTLS12", "VersionTLS13"
-# Of TLS 1.3: always there.
-_MODERN = ("TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256")
-# OpenSSL's name → the one in the standard, which Go and Kubernetes use.
-_NAMES = {
-    **{name: name for name in _MODERN},
-    "ECDHE-ECDSA-AES128-GCM-SHA256": "TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256",
-    "ECDHE-RSA-AES128-GCM-SHA256": "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256",
-    "ECDHE-ECDSA-AES256-GCM-SHA384": "TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384",
-    "ECDHE-RSA-AES256-GCM-SHA384": "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384",
-    "ECDHE-ECDSA-CHACHA20-POLY1305": "TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256",
-    "ECDHE-RSA-CHACHA20-POLY1305": "TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256",
-    "ECDHE-ECDSA-AES128-SHA256": "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA256",
-    "ECDHE-RSA-AES128-SHA256": "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA256",
-    "ECDHE-ECDSA-AES128-SHA": "TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA",
-    "ECDHE-RSA-AES128-SHA": "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA",
-    "ECDHE-ECDSA-AES256-SHA": "TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA",
-    "ECDHE-RSA-AES256-SHA": "TLS_ECDHE_RSA_WITH_AES_256_CBC_SHA",
-    "AES128-GCM-SHA256": "TLS_RSA_WITH_AES_128_GCM_SHA256",
-    "AES256-GCM-SHA384": "TLS_RSA_WITH_AES_256_GCM_SHA384",
-    "AES128-SHA256": "TLS_RSA_WITH_AES_128_CBC_SHA256",
-    "AES128-SHA": "TLS_RSA_WITH_AES_128_CBC_SHA",
-    "AES256-SHA": "TLS_RSA_WITH_AES_256_CBC_SHA",
-    "DES-CBC3-SHA": "TLS_RSA_WITH_3DES_EDE_CBC_SHA",
-}
-_STANDARD = frozenset(_NAMES.values())
-_GOOD = tuple(_NAMES.values())[:9]
-# One of these is what HTTP/2 asks for below TLS 1.3; without it a server in Go does not start.
-_HTTP2 = frozenset({"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256"})
-
-
-@dataclass(frozen=True)
-class Profile:
-    """As flags of Kubernetes name them."""
-
-    version: str = TLS12
-    ciphers: tuple[str, ...] = _GOOD
-
-
-_PROFILES = {
-    "Old": Profile("VersionTLS10", tuple(_NAMES.values())),
-    "Intermediate": Profile(),
-    "Modern": Profile(TLS13, _MODERN),
-}
 
 
 def of(api_config: Mapping[str, Any]) -> Profile:
-    """`api_config` is `configuration.apiServer`. What cannot be used counts as nothing asked: problems() tells."""
-    asked: Mapping[str, Any] = api_config.get("tlsSecurityProfile") or {}
-    if asked.get("type") == "Custom" and not _wrong(asked.get("custom") or {}):
-        custom = asked.get("custom") or {}
-        version = str(custom.get("minTLSVersion") or TLS12)
-        return Profile(version, _known(custom) or _MODERN)
-    return _PROFILES.get(str(asked.get("type") or ""), Profile())
+    """`api_config` is `configuration.apiServer`."""
+    return tls_profiles.of(api_config.get("tlsSecurityProfile") or {})
 
 
 def chosen_ciphers(api_config: Mapping[str, Any]) -> dict[str, str]:
@@ -77,33 +26,11 @@ def chosen_ciphers(api_config: Mapping[str, Any]) -> dict[str, str]:
 
 def problems(spec: Mapping[str, Any]) -> list[str]:
     """Why a profile would keep the API server from starting."""
-    asked = at(spec, FIELD) or {}
-    if asked.get("type") != "Custom":
-        return []
-    return [f"{FIELD}.custom {text}" for text in (_wrong(asked.get("custom") or {}),) if text]
+    text = tls_profiles.wrong(at(spec, FIELD) or {})
+    return [f"{FIELD}.custom {text}"] if text else []
 
 
 def left_out(spec: Mapping[str, Any]) -> list[str]:
     """Ciphers that are asked for and that nobody here speaks."""
-    asked = at(spec, FIELD) or {}
-    named = (asked.get("custom") or {}).get("ciphers") or () if asked.get("type") == "Custom" else ()
-    unknown = [str(one)[:100] for one in named if one not in _NAMES and one not in _STANDARD]
+    unknown = tls_profiles.left_out(at(spec, FIELD) or {})
     return [f"{FIELD}: ciphers that Go does not have are left out: {', '.join(unknown)}"] if unknown else []
-
-
-def _known(custom: Mapping[str, Any]) -> tuple[str, ...]:
-    found = [_NAMES.get(one, one) for one in custom.get("ciphers") or ()]
-    return tuple(dict.fromkeys(one for one in found if one in _STANDARD))
-
-
-def _wrong(custom: Mapping[str, Any]) -> str:
-    if custom.get("minTLSVersion") == TLS13:
-        return ""
-    if not custom.get("ciphers"):
-        return "names no ciphers"
-    if not _HTTP2 & set(_known(custom)):
-        return (
-            "needs ECDHE-ECDSA-AES128-GCM-SHA256 or ECDHE-RSA-AES128-GCM-SHA256, "
-            "which HTTP/2 asks for below TLS 1.3, or minTLSVersion VersionTLS13"
-        )
-    return ""

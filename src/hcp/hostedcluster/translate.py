@@ -97,6 +97,7 @@ def params(
         owner=owner,
         audit_webhook=bool(at(spec, "auditWebhook.name")),
         own_issuer=authentication.is_direct(spec),
+        proxy=block(spec, "configuration.proxy"),
         api_config=block(spec, "configuration.apiServer"),
         scheduler_config=block(spec, "configuration.scheduler"),
     )

@@ -25,7 +25,7 @@ Wants=network-online.target containerd.service
 
 [Service]
 @ENVIRONMENT@ExecStart=kubelet \\
-  --config={CONFIG} \\
+  --config={CONFIG}@ADDITIONS@ \\
   --bootstrap-kubeconfig={BOOTSTRAP_KUBECONFIG} \\
   --kubeconfig=/var/lib/kubelet/kubeconfig \\
   --cert-dir=/var/lib/kubelet/pki \\
@@ -76,14 +76,17 @@ def kubelet_document(
     labels: Mapping[str, str],
     verbosity: int = 0,
     addresses: str = "",
+    additions: str = "",
 ) -> Document:
     """Everything that makes this machine a kubelet of one hosted cluster; `labels` its Node gets when it registers.
 
-    `addresses`: a file that says, in `NODE_ADDRESSES`, which the node has.
+    `addresses`: a file that says, in `NODE_ADDRESSES`, which the node has. `additions`: a folder with what the node
+    adds to the configuration by itself.
     """
     told = ",".join(f"{key}={value}" for key, value in sorted(labels.items()))
     text = _KUBELET_UNIT.replace("@VERBOSITY@", str(verbosity or 2))
     text = text.replace("@LABELS@", f" \\\n  --node-labels={told}" if told else "")
+    text = text.replace("@ADDITIONS@", f" \\\n  --config-dir={additions}" if additions else "")
     text = text.replace("@ENVIRONMENT@", f"EnvironmentFile=-{addresses}\n" if addresses else "")
     text = text.replace("@ADDRESSES@", " \\\n  $NODE_ADDRESSES" if addresses else "")
     return document(

@@ -15,6 +15,7 @@ import yaml
 from hcp.errors import HcpError
 from hcp.ignition import kernel_arguments
 from hcp.ignition.document import Document, merge
+from hcp.ignition.kubelet_config import kubelet_settings
 from hcp.ignition.mirrors import MirrorRule
 from hcp.ignition.own_document import check_document, without_effect
 from hcp.ignition.runtime_config import runtime_settings
@@ -33,7 +34,6 @@ _MIRROR_KINDS = {
 _FOREIGN_FIELDS = ("extensions", "osImageURL", "baseOSExtensionsContainerImage", "kernelType", "fips")
 # What the disk is anyway.
 _AS_IT_IS = {"kernelType": "default"}
-_KUBELET_FIELDS = ("kubeletConfig", "logLevel", _SELECTOR)
 
 
 @dataclass
@@ -45,6 +45,8 @@ class NodeConfig:
     """The MachineConfig of each of `documents`."""
     kubelet: dict[str, Any] = field(default_factory=dict)
     kubelet_verbosity: int = 0
+    sized: bool = False
+    """The node computes what it reserves for itself."""
     mirrors: list[MirrorRule] = field(default_factory=list)
     kernel_arguments: list[str] = field(default_factory=list)
     log_level: str = ""
@@ -106,10 +108,11 @@ def _take(config: NodeConfig, manifest: dict[str, Any]) -> None:
     if kind == "MachineConfig":
         _take_machine_config(config, manifest, spec)
     elif kind == "KubeletConfig":
-        config.kubelet.update(spec.get("kubeletConfig") or {})
-        config.kubelet_verbosity = _verbosity(spec.get("logLevel")) or config.kubelet_verbosity
-        unused = sorted(key for key, value in spec.items() if value and key not in _KUBELET_FIELDS)
-        config.without_effect += [f"{key} of a KubeletConfig" for key in unused]
+        kubelet = kubelet_settings(spec)
+        config.kubelet.update(kubelet.fields)
+        config.kubelet_verbosity = kubelet.verbosity or config.kubelet_verbosity
+        config.sized = config.sized if kubelet.sized is None else kubelet.sized
+        config.without_effect += kubelet.without_effect
     elif kind == "ContainerRuntimeConfig":
         runtime = runtime_settings(spec.get("containerRuntimeConfig") or {})
         config.kubelet.update(runtime.kubelet)
@@ -186,12 +189,3 @@ def _take_machine_config(config: NodeConfig, manifest: dict[str, Any], spec: dic
     config.documents.append(found)
     config.names.append(name)
     config.without_effect += [f"{part} of {origin}" for part in without_effect(found)]
-
-
-def _verbosity(level: Any) -> int:
-    """A number from 1 to 10, as the kubelet counts."""
-    if level is None:
-        return 0
-    if not isinstance(level, int) or isinstance(level, bool) or not 1 <= level <= 10:
-        raise HcpError(f"a KubeletConfig sets logLevel to {str(level)[:40]!a}, which is no number from 1 to 10")
-    return level

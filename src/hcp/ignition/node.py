@@ -22,6 +22,8 @@ from hcp.ignition.node_addresses import families_of, node_addresses_document
 from hcp.ignition.node_proxy import proxy_document
 from hcp.ignition.podnetwork import NAME as POD_NETWORK_NAME
 from hcp.ignition.pointer import Proxy
+from hcp.ignition.reserved import FOLDER as RESERVED
+from hcp.ignition.reserved import RESOURCES, reserved_document
 from hcp.ignition.runtime_config import runtime_document
 from hcp.ignition.settling import settled
 
@@ -104,6 +106,7 @@ def node_document(given: NodeInput, asked: NodeConfig | None = None) -> Document
     networks = [*given.service_network, *given.cluster_network]
     addresses = NODE_ADDRESSES if "6" in families_of(networks) else ""
     kubelet = kubelet_configuration(cluster_dns(given.service_network), changes=asked.kubelet)
+    computed = [name for name in RESOURCES if asked.sized and name not in (kubelet.get("systemReserved") or {})]
     return merge(
         [
             containerd_document(given.pause_image),
@@ -115,7 +118,9 @@ def node_document(given: NodeInput, asked: NodeConfig | None = None) -> Document
                 given.labels,
                 asked.kubelet_verbosity,
                 addresses,
+                RESERVED if computed else "",
             ),
+            reserved_document(computed),
             node_addresses_document(networks),
             runtime_document(asked.log_level),
             kernel_arguments_document(asked.kernel_arguments),

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 from tests.support.e2e.local_tools import Cluster, hcp
@@ -76,12 +77,15 @@ class Guest:
         self.kubeconfig = kubeconfig
 
     @classmethod
-    def of(cls, management: Cluster, cluster: str) -> Guest:
-        """With the kubeconfig that a user gets."""
+    def of(cls, management: Cluster, cluster: str, *, by_router: bool = False) -> Guest:
+        """With the kubeconfig that a user gets.
+
+        `by_router`: the API is published by a Route. This machine's resolver does not know its name, so kubectl is
+        told the router's address beside it.
+        """
         path = management.kubeconfig.with_name("guest.kubeconfig")
-        path.write_text(
-            hcp("create", "kubeconfig", "--name", cluster, "--kubeconfig", str(management.kubeconfig)).stdout
-        )
+        text = hcp("create", "kubeconfig", "--name", cluster, "--kubeconfig", str(management.kubeconfig)).stdout
+        path.write_text(_by_address(text, _router(management)) if by_router else text)
         return cls(management, path)
 
     def kubectl(self, *words: str, stdin: str | None = None, seconds: float = 120) -> str:
@@ -185,6 +189,24 @@ class Guest:
         found = self.get("daemonset", "kube-proxy", "-n", "kube-system")
         image: str = found["spec"]["template"]["spec"]["containers"][0]["image"]
         return image
+
+
+def _by_address(kubeconfig: str, address: str) -> str:
+    """The same kubeconfig for who cannot resolve the server's name; the certificate is still asked for that name."""
+    config = yaml.safe_load(kubeconfig)
+    for entry in config["clusters"]:
+        server = urlsplit(entry["cluster"]["server"])
+        host = f"[{address}]" if ":" in address else address
+        entry["cluster"] |= {"server": f"https://{host}:{server.port or 443}", "tls-server-name": server.hostname}
+    return str(yaml.safe_dump(config))
+
+
+def _router(management: Cluster) -> str:
+    def address() -> str:
+        found = management.get("service", "router-default", "-n", "openshift-ingress")["status"]["loadBalancer"]
+        return str(found["ingress"][0]["ip"])
+
+    return str(eventually_sync(address, "the router has an address", 120))
 
 
 def _ready(node: dict[str, Any]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from conformance import prepull, steps, suite
+from conformance import policies, prepull, steps, suite
 from conformance.options import options_from
 
 SPECS = Path(suite.__file__).with_name("specs.txt")
@@ -66,6 +66,29 @@ def test_several_specs_at_once_go_through_the_runner() -> None:
     assert before[-1] == "/bin/e2e.test"
     assert "--dry-run=true" in before
     assert after[-2:] == ["--num-nodes=2", "-x"]
+
+
+def test_what_is_skipped_is_told_to_whoever_chooses_specs() -> None:
+    alone = suite.suite_argv(options_from({"SKIP": "slow"}, HERE), "a", Path("/bin"), Path("/kubectl"))
+    assert "--ginkgo.skip=slow" in alone
+    several = options_from({"SKIP": "slow", "PARALLEL": "2"}, HERE)
+    argv = suite.suite_argv(several, "a", Path("/bin"), Path("/kubectl"))
+    assert "--skip=slow" in argv[: argv.index("--")]
+    assert not [word for word in suite.suite_argv(options_from({}, HERE), "a", HERE, HERE) if "skip" in word]
+
+
+def test_specs_of_policies_find_them_enforced_and_leave_sctp_out() -> None:
+    for focus in ("NetworkPolicy", r"\[Feature:NetworkPolicy\]", "Netpol"):
+        assert policies.wanted(focus)
+        for parallel in ("1", "2"):
+            options = options_from({"FOCUS": focus, "PARALLEL": parallel}, HERE)
+            argv = suite.suite_argv(options, focus, Path("/bin"), Path("/kubectl"))
+            [skip] = [word.partition("skip=")[2] for word in argv if "skip=" in word]
+            assert re.search(skip, "NetworkPolicy [Feature:SCTPConnectivity] should enforce policy based on Ports")
+            assert not re.search(skip, "Netpol [Feature:NetworkPolicy] should enforce policy based on Ports")
+    assert not policies.wanted("Services should serve")
+    _, policy = policies.manifests()
+    assert policy["spec"]["podSelector"]["matchLabels"], "an empty selector would choose every pod"
 
 
 def test_a_ready_hosted_cluster_is_only_tested() -> None:

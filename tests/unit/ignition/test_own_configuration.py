@@ -88,9 +88,9 @@ def test_what_has_no_effect_is_named_with_its_document() -> None:
         "config.storage.disks of MachineConfig '50-mine'",
         "config.ignition.proxy of MachineConfig '50-mine'",
     ]
-    kubelet = {"kind": "KubeletConfig", "spec": {"autoSizingReserved": True, "logLevel": 4}}
+    kubelet = {"kind": "KubeletConfig", "spec": {"somethingNew": True, "logLevel": 4}}
     asked = interpret(yaml.safe_dump(kubelet))
-    assert asked.without_effect == ["autoSizingReserved of a KubeletConfig"] and asked.kubelet_verbosity == 4
+    assert asked.without_effect == ["somethingNew of a KubeletConfig"] and asked.kubelet_verbosity == 4
 
 
 def test_what_the_disk_cannot_be_is_refused_by_name() -> None:

@@ -82,7 +82,7 @@ async def _server(scope: Scope, found: Providers, password: str) -> tuple[Object
     config = oauth.config(p, scope.spec, where, found, kubeadmin=bool(password))
     users = oauth.users(p, found, password)
     await asyncio.gather(scope.cache.apply(config), scope.cache.apply(users))
-    await scope.cache.apply(oauth.deployment(p, config_hash([config])))
+    await scope.cache.apply(oauth.deployment(p, config_hash([config]), outside=oauth.asks_outside(found)))
     return config, users
 
 

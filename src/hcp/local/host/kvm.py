@@ -22,6 +22,7 @@ _VCPU_SIZE = 0xAE04
 _SET_MEMORY, _SET_REGS = 0x4020AE46, 0x4090AE82
 _GET_SREGS, _SET_SREGS = 0x8138AE83, 0x4138AE84
 _EXIT_HLT = 5
+_PROGRAM = Path(__file__).resolve()
 _SECONDS = 5
 
 
@@ -36,7 +37,7 @@ def probe() -> tuple[bool, str]:
         )
     try:
         done = subprocess.run(
-            [sys.executable, "-I", str(Path(__file__).resolve())],
+            [sys.executable, "-I", str(_PROGRAM)],
             check=False,
             capture_output=True,
             text=True,

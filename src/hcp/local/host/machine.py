@@ -1,4 +1,5 @@
-"""What a cluster changes on the machine itself: one link, one route, one nftables table, a few kernel settings.
+"""What a cluster changes on the machine itself: one link, one route, one nftables table, a few kernel settings, and
+where Docker runs a chain of exceptions (host/docker.py).
 
 The link, its addresses and the route end with the cluster's network namespace. The kernel settings are shared by all
 clusters: the first one that comes up notes the old values, the last one that goes down puts them back.
@@ -8,13 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import subprocess
 from pathlib import Path
 from typing import Any
 
 from hcp.errors import HcpError
-from hcp.local.host import programs
+from hcp.local.host import docker, programs
 from hcp.local.host.checks import inotify_limits
 from hcp.local.host.resolvers import machine_nameservers
 from hcp.local.network.addresses import Stack
@@ -90,6 +90,7 @@ def disconnect(node: Node, tools: list[Path]) -> None:
             if link.exists():  # it may have ended with its namespace just now
                 raise
     if node.is_first:
+        docker.take_back(node.link)
         remove_rules(node.spec, tools)
         release_settings(node.spec.name)
 
@@ -105,11 +106,14 @@ def _table(spec: Spec) -> str:
 
 
 def _nft(rules: str, tools: list[Path]) -> None:
-    folders = [str(tool / "bin") for tool in tools]
-    environment = {**os.environ, "PATH": ":".join([*folders, os.environ.get("PATH", ""), "/usr/sbin", "/sbin"])}
     try:
         done = subprocess.run(
-            ["nft", "-f", "-"], input=rules, check=False, capture_output=True, text=True, env=environment
+            ["nft", "-f", "-"],
+            input=rules,
+            check=False,
+            capture_output=True,
+            text=True,
+            env=programs.environment(tools),
         )
     except FileNotFoundError:
         raise HcpError("The command nft is missing", hint="Install it: apt-get install nftables") from None

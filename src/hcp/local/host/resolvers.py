@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+# systemd-resolved writes itself, on the loopback, into the first, and the servers it asks into the second.
+_FILES = (Path("/etc/resolv.conf"), Path("/run/systemd/resolve/resolv.conf"))
+
 
 def machine_nameservers() -> list[str]:
     """Resolvers that can also be reached from another network namespace: not the ones on the loopback."""
-    for path in (Path("/etc/resolv.conf"), Path("/run/systemd/resolve/resolv.conf")):
+    for path in _FILES:
         try:
             lines = path.read_text().splitlines()
         except OSError:

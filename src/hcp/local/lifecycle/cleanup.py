@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from hcp.csi.local.names import loop_label
 from hcp.errors import HcpError
 from hcp.linux import loop
@@ -29,7 +27,7 @@ def clean_machine(layout: Layout, spec: Spec) -> None:
 
 def clean_node(layout: Layout, node: Node) -> None:
     """Link, routes, rules, kernel settings, cgroups. Must run after the node's supervisor ended."""
-    machine.disconnect(node, remembered_tools(layout))
+    machine.disconnect(node, layout.tools())
     cgroups.remove(node.name)
     loop.detach_labelled(loop_label(node.name))  # block volumes of pods that were not asked before they ended
     if left := cgroups.left(node.name):
@@ -38,12 +36,3 @@ def clean_node(layout: Layout, node: Node) -> None:
             cause=", ".join(str(path) for path in left),
             hint="A process that cannot be killed holds them; try again in a moment.",
         )
-
-
-def remembered_tools(layout: Layout) -> list[Path]:
-    """Folders with the node's own tools, as they were when it was started."""
-    try:
-        lines = (layout.run / "tools").read_text().splitlines()
-    except OSError:
-        return []
-    return [Path(line) for line in lines]

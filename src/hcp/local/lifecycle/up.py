@@ -72,6 +72,7 @@ class _Run:
         started = self._processes()
         changed = started
         if self.spec.has_node:
+            self._way_out()
             from hcp.local.addons import bring_up
 
             if self.spec.joined:
@@ -83,6 +84,18 @@ class _Run:
             began = facts["began"] if facts else None
             changed = bring_up(Context(self.layout, self.spec, self.request, self.say, self.lap, began)) or changed
         return Outcome(self.spec, self.layout, changed, self.seconds)
+
+    def _way_out(self) -> None:
+        """At every run: Docker, or another firewall, may have come after the cluster."""
+        from hcp.local.host import docker, forwarding
+
+        link = self.spec.addresses.link
+        try:
+            docker.let_through(link)
+        except HcpError as error:  # a cluster without a way outside is one too
+            self.say(str(error))
+        for trouble in forwarding.troubles(link, self.layout.tools()):
+            self.say(trouble)
 
     def lap(self, phase: str) -> None:
         now = time.monotonic()

@@ -111,6 +111,14 @@ class Layout:
     def kubeconfig(self) -> Path:
         return self.etc / "admin.kubeconfig"
 
+    def tools(self) -> list[Path]:
+        """Folders with the node's own tools, as they were when it was started."""
+        try:
+            lines = (self.run / "tools").read_text().splitlines()
+        except OSError:
+            return []
+        return [Path(line) for line in lines]
+
     def kubeconfig_of(self, user: str) -> Path:
         return self.etc / f"{user}.kubeconfig"
 

@@ -10,6 +10,7 @@ from hcp.kube import Client, load_config
 from hcp.kube.errors import ApiError
 from hcp.kube.resources import DAEMONSETS, DEPLOYMENTS, NODES
 from hcp.local.addons.waiting import is_node_ready, pod_trouble
+from hcp.local.host import forwarding, protections
 from hcp.local.host.checks import has_dummy_links, kvm
 from hcp.local.state.layout import Layout
 from hcp.local.state.nodes import all_nodes
@@ -24,12 +25,12 @@ NAMESPACES = ("kube-system", "local-path-storage", "openshift-ingress", "metallb
 async def look_inside(layout: Layout, spec: Spec, status: Status) -> None:
     try:
         async with Client(load_config(layout.kubeconfig), user_agent="hcp-local") as client:
-            await _look(client, spec, status)
+            await _look(client, layout, spec, status)
     except ApiError as error:
         status.wrong.append(f"The API server does not answer: {error}.")
 
 
-async def _look(client: Client, spec: Spec, status: Status) -> None:
+async def _look(client: Client, layout: Layout, spec: Spec, status: Status) -> None:
     found, deployments, daemons, memory = await asyncio.gather(
         client.list(NODES),
         client.list(DEPLOYMENTS),
@@ -53,6 +54,10 @@ async def _look(client: Client, spec: Spec, status: Status) -> None:
             status.wrong.append(
                 f"{item['kind']} {meta['namespace']}/{meta['name']} is not ready: {why or 'no reason'}."
             )
+    status.notes += [
+        *forwarding.troubles(spec.addresses.link, layout.tools()),
+        *protections.notes(machines=spec.profile == "kubevirt"),
+    ]
     if spec.profile == "kubevirt":
         usable, why = kvm()
         status.notes.append(
