@@ -2,6 +2,7 @@
 
 One embedded cluster and one hosted cluster serve all of it, in this order: each test may build on those before it, and
 what takes something away comes last. Limits only end what hangs; on an emulated processor a pull takes minutes.
+`KEEP=1` uses the clusters that are there and leaves them.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from typing import Any
 import pytest
 from tests.support import chromium
 from tests.support.e2e.control_planes import NS, condition, guest_of
-from tests.support.e2e.hosted_tools import Guest, create, pushed, with_operator
+from tests.support.e2e.hosted_tools import Guest, create, kept, pushed, with_operator
 from tests.support.e2e.local_tools import HCP, Cluster, hcp
 from tests.support.e2e.outside import Outside
 from tests.support.e2e.zone import Zone
@@ -33,6 +34,8 @@ NAME, CLUSTER = "platform", "demo"
 HOSTED = f"{NS}-{CLUSTER}"
 RELEASE = "release-1.36-platform"
 MONITORING = "openshift-monitoring"
+# A ConfigMap of the management cluster: what was there before the first node, for runs that use a kept cluster.
+BEFORE = "platform-before-nodes"
 LONG = 2400
 
 pytestmark = pytest.mark.timeout(7200)
@@ -46,7 +49,7 @@ class Place:
     guest: Guest
     outside: Outside
     trust: Path
-    # Deployments of the control plane before there was a node.
+    # Deployments and StatefulSets of the control plane before there was a node, with their generations.
     before: dict[str, int]
     domain: str
 
@@ -69,19 +72,54 @@ class Place:
     def login_access(self) -> tuple[str, ...]:
         return ("--kubeconfig", str(self.management.kubeconfig), "--to", str(self.folder / "user.kubeconfig"))
 
-    def as_user(self, *words: str) -> str:
+    def logs_in(self, *words: str) -> None:
+        """The servers behind it may be busy; what was said last is told if it never works."""
+
+        def done() -> bool:
+            ended = self.login(*words, check=False)
+            assert ended.returncode == 0, f"{ended.stdout}{ended.stderr}"
+            return True
+
+        eventually_sync(done, f"hcp login {' '.join(words)}", 600)
+
+    def ask(self, *words: str) -> subprocess.CompletedProcess[str]:
         """kubectl with what `hcp login` wrote."""
         command = [str(self.management.kubectl_binary), f"--kubeconfig={self.folder / 'user.kubeconfig'}", *words]
         env = {**os.environ, "HOME": str(self.folder)}
-        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=180, env=env).stdout.strip()
+        return subprocess.run(command, capture_output=True, text=True, check=False, timeout=180, env=env)
 
-    def who(self) -> str:
-        return self.as_user("auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")
+    def as_user(self, *words: str) -> str:
+        return self.ask(*words).stdout.strip()
+
+    def is_known_as(self, user: str) -> None:
+        def known() -> bool:
+            asked = self.ask("auth", "whoami", "-o", "jsonpath={.status.userInfo.username}")
+            assert asked.stdout.strip() == user, f"{asked.stdout}{asked.stderr}"
+            return True
+
+        eventually_sync(known, f"the token is that of {user}", 600)
+
+    def powerless(self) -> bool:
+        """A token that is believed without rights, or one that is believed no more, or none to be had."""
+        asked = self.ask("auth", "can-i", "get", "nodes")
+        refused = any(words in asked.stderr for words in ("Unauthorized", "provide credentials", "getting credentials"))
+        assert asked.stdout.strip() == "no" or (refused and not asked.stdout.strip()), f"{asked.stdout}{asked.stderr}"
+        return True
 
 
-def deployments(management: Cluster) -> dict[str, int]:
-    found = management.get("deployments", "-n", HOSTED)["items"]
+def workloads(management: Cluster) -> dict[str, int]:
+    found = management.get("deployments,statefulsets", "-n", HOSTED)["items"]
     return {one["metadata"]["name"]: one["metadata"]["generation"] for one in found}
+
+
+def before_nodes(management: Cluster) -> dict[str, int]:
+    """Written down by the run that made the cluster."""
+    if not management.kubectl("get", "configmap", BEFORE, "-n", NS, "-o", "name", "--ignore-not-found"):
+        seen = {"workloads": json.dumps(workloads(management))}
+        metadata = {"name": BEFORE, "namespace": NS}
+        management.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": seen})
+    found: dict[str, int] = json.loads(management.get("configmap", BEFORE, "-n", NS)["data"]["workloads"])
+    return found
 
 
 def authority(management: Cluster, hosted: str) -> Path:
@@ -101,9 +139,10 @@ def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 def place(management: Cluster) -> Place:
     """Only nodes are waited for: what is wrong with one part is told by its own test."""
     access = ("--kubeconfig", str(management.kubeconfig))
-    create(management, CLUSTER, 2, "--release-image", pushed(management, RELEASE))
+    if not kept(management, CLUSTER):
+        create(management, CLUSTER, 2, "--release-image", pushed(management, RELEASE))
     hcp("wait", "cluster", CLUSTER, "--control-plane", "--timeout", "20m", *access)
-    before, guest = deployments(management), Guest.of(management, CLUSTER)
+    before, guest = before_nodes(management), Guest.of(management, CLUSTER)
     eventually_sync(lambda: len(guest.ready_nodes()) == 2, "two nodes are ready", LONG)
     domain = eventually_sync(
         lambda: guest.get("ingresses.config.openshift.io", "cluster")["spec"]["domain"], "the default domain", 600
@@ -119,13 +158,19 @@ def test_an_app_answers_below_the_default_domain_from_outside(place: Place) -> N
     """The management cluster's router leads every name below the domain to the machines, TLS untouched."""
     url = f"https://anything.{place.domain}/"
 
-    def nobody_yet() -> bool:
-        return place.outside.curl(url, place.trust).endswith("\n503")
+    def answers() -> bool:
+        """Nobody is behind the name yet; in a kept cluster the app of the run before is."""
+        return place.outside.curl(url, place.trust).endswith(("\n503", "\n200"))
 
-    eventually_sync(nobody_yet, "the router inside answers with the cluster's own certificate", LONG)
+    eventually_sync(answers, "the router inside answers with the cluster's own certificate", LONG)
     place.guest.run_web("hello", replicas=1)
     page = 'echo "<title>It works</title>I am $(hostname)" > /tmp/www/index.html'
-    place.guest.kubectl("exec", "deployment/hello", "--", "sh", "-c", page)
+
+    def written() -> bool:
+        place.guest.kubectl("exec", "deployment/hello", "--", "sh", "-c", page)
+        return True
+
+    eventually_sync(written, "a page in the app, through konnectivity", 600)
     route = {
         "apiVersion": "route.openshift.io/v1",
         "kind": "Route",
@@ -165,10 +210,11 @@ def test_kubeadmin_logs_in_and_the_api_server_stays_as_it_was(place: Place) -> N
 
     eventually_sync(told, "the status names the password", 600)
     place.management.kubectl("rollout", "status", "deployment/oauth-openshift", "-n", HOSTED, "--timeout=580s")
-    eventually_sync(lambda: place.login(check=False).returncode == 0, "kubeadmin logs in", 600)
-    eventually_sync(lambda: place.who() == "kube:admin", "its token is believed", 600)
-    assert place.as_user("auth", "can-i", "*", "*", "--all-namespaces") == "yes"
-    after = deployments(place.management)
+    place.logs_in()
+    place.is_known_as("kube:admin")
+    eventually_sync(lambda: place.as_user("auth", "can-i", "*", "*", "--all-namespaces") == "yes", "every right", 300)
+    after = workloads(place.management)
+    assert after.keys() - place.before.keys() == {"oauth-openshift"}, "one more pod for a cluster with nodes"
     assert after["kube-apiserver"] == place.before["kube-apiserver"], "it reads whom to believe while it runs"
 
 
@@ -190,7 +236,13 @@ def test_a_browser_opens_the_app_and_logs_in(place: Place, tmp_path: Path) -> No
         env = {**os.environ, "HOME": str(tmp_path), "BROWSER": "true"}
         started = subprocess.Popen(command, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert started.stderr is not None
-        url = next(line.strip() for line in started.stderr if line.startswith("https://"))
+        said: list[str] = []
+        for line in started.stderr:
+            said.append(line.strip())
+            if line.startswith("https://"):
+                break
+        url = said[-1] if said else ""
+        assert url.startswith("https://"), f"hcp login says no address: {said}"
         page.open(url)
         page.fill_in(login="kubeadmin", password=kubeadmin_password(place))
         page.shows("You are logged in")
@@ -233,16 +285,26 @@ def test_oc_shows_version_nodes_and_operators(place: Place) -> None:
     print(oc(place, "get", "clusterversion,nodes,co"))
     version = place.guest.get("clusterversion", "version")["status"]["history"][0]
     assert version["state"] == "Completed"
-    told = oc(place, "adm", "upgrade")
-    assert f"Cluster version is {version['version']}" in told, told
+    words = f"Cluster version is {version['version']}"
+    eventually_sync(lambda: words in oc(place, "adm", "upgrade"), words, 300)
 
 
 def test_the_hosted_cluster_says_the_same_from_outside(place: Place) -> None:
     access = ("--kubeconfig", str(place.management.kubeconfig))
     hcp("wait", "cluster", CLUSTER, "--timeout", "20m", *access)
-    for kind in ("ClusterVersionAvailable", "ClusterVersionSucceeding", "ClusterVersionReleaseAccepted"):
-        assert condition(place.management, CLUSTER, kind)["status"] == "True", kind
-    assert condition(place.management, CLUSTER, "ClusterVersionProgressing")["status"] == "False"
+    wanted = {
+        "ClusterVersionAvailable": "True",
+        "ClusterVersionSucceeding": "True",
+        "ClusterVersionReleaseAccepted": "True",
+        "ClusterVersionProgressing": "False",
+    }
+
+    def same() -> bool:
+        found = {one["type"]: one for one in place.status()["conditions"]}
+        assert {kind: found[kind]["status"] for kind in wanted} == wanted, [found[kind] for kind in wanted]
+        return True
+
+    eventually_sync(same, "what the version inside says", 300)
 
 
 # Monitoring
@@ -250,10 +312,14 @@ def test_the_hosted_cluster_says_the_same_from_outside(place: Place) -> None:
 
 def test_the_parts_of_monitoring_are_named_as_people_know_them(place: Place) -> None:
     eventually_sync(lambda: place.operator("monitoring")["Available"] == "True", "it works", LONG)
-    pods = [pod["metadata"]["name"] for pod in place.guest.get("pods", "-n", MONITORING)["items"]]
-    assert "prometheus-k8s-0" in pods
-    for name in ("kube-state-metrics-", "metrics-server-", "node-exporter-"):
-        assert [pod for pod in pods if pod.startswith(name)], name
+
+    def there() -> bool:
+        pods = [pod["metadata"]["name"] for pod in place.guest.get("pods", "-n", MONITORING)["items"]]
+        for name in ("prometheus-k8s-0", "kube-state-metrics-", "metrics-server-", "node-exporter-"):
+            assert [pod for pod in pods if pod.startswith(name)], f"no {name} among {pods}"
+        return True
+
+    eventually_sync(there, "its pods", 300)
 
 
 def test_top_shows_nodes_and_pods(place: Place) -> None:
@@ -315,14 +381,14 @@ def test_without_the_capability_prometheus_is_gone_and_top_still_works(place: Pl
         return bool(pods) and all(pod.startswith("metrics-server-") for pod in pods)
 
     eventually_sync(left, "only metrics-server is left", 900)
-    assert place.guest.kubectl("top", "nodes", "--no-headers")
+    eventually_sync(lambda: place.guest.kubectl("top", "nodes", "--no-headers"), "kubectl top still works", 300)
 
 
 def test_kubeadmins_rights_end_with_the_secret_inside(place: Place) -> None:
-    place.login()
-    eventually_sync(lambda: place.who() == "kube:admin", "its token is believed", 600)
+    place.logs_in()
+    place.is_known_as("kube:admin")
     place.guest.kubectl("delete", "secret", "kubeadmin", "-n", "kube-system")
-    eventually_sync(lambda: place.as_user("auth", "can-i", "get", "nodes") == "no", "the rights are gone", 300)
+    eventually_sync(place.powerless, "the rights are gone", 300)
 
     def forgotten() -> bool:
         names = {one["metadata"]["name"] for one in place.management.get("secrets", "-n", NS)["items"]}
@@ -339,15 +405,12 @@ def test_users_of_a_file_log_in_and_the_condition_says_so(place: Place) -> None:
     patch = {"spec": {"configuration": {"oauth": {"identityProviders": [provider]}}}}
     place.management.kubectl("patch", "hostedcluster", CLUSTER, "-n", NS, "--type=merge", "-p", json.dumps(patch))
 
-    def logged_in() -> bool:
-        return place.login("-u", "alice", "-p", PASSWORD, check=False).returncode == 0
-
-    eventually_sync(logged_in, "alice logs in", 900)
-    eventually_sync(lambda: place.who() == "alice", "her token is believed", 600)
+    place.logs_in("-u", "alice", "-p", PASSWORD)
+    place.is_known_as("alice")
     eventually_sync(
-        lambda: condition(place.management, CLUSTER, "ValidIDPConfiguration").get("status") == "True", "it is told", 120
+        lambda: condition(place.management, CLUSTER, "ValidIDPConfiguration").get("status") == "True", "it is told", 300
     )
-    assert "kubeadminPassword" not in place.status()
+    eventually_sync(lambda: "kubeadminPassword" not in place.status(), "and no password of kubeadmin", 300)
 
 
 # A base domain of one's own, in a second hosted cluster with one machine
@@ -356,10 +419,20 @@ def test_users_of_a_file_log_in_and_the_condition_says_so(place: Place) -> None:
 def test_a_base_domain_leads_to_the_cluster_once_its_owner_made_the_record(management: Cluster) -> None:
     name, zone = "own", Zone(management, "hypershift.lab")
     hosted, outside = f"{NS}-{name}", Outside(management, management.kubeconfig.parent)
-    zone.publish()
-    image = pushed(management, "release-1.36-ingress")
-    create(management, name, 1, "--release-image", image, "--base-domain", zone.name)
     access = ("--kubeconfig", str(management.kubeconfig))
+
+    def history() -> str:
+        versions = management.get("hostedcluster", name, "-n", NS)["status"]["version"]["history"]
+        return str(versions[0]["state"])
+
+    if kept(management, name):
+        management.kubectl("delete", "service", f"{name}-apps", "-n", hosted, "--ignore-not-found")
+        if history() == "Completed":
+            hcp("destroy", "cluster", "kubevirt", "--name", name, *access)
+    zone.publish()
+    if not kept(management, name):
+        image = pushed(management, "release-1.36-ingress")
+        create(management, name, 1, "--release-image", image, "--base-domain", zone.name)
     hcp("wait", "cluster", name, "--control-plane", "--timeout", "20m", *access)
     guest = guest_of(management, management.kubeconfig.parent, name)
     eventually_sync(lambda: len(guest.ready_nodes()) == 1, "its node is ready", LONG)
@@ -369,7 +442,7 @@ def test_a_base_domain_leads_to_the_cluster_once_its_owner_made_the_record(manag
         return said if words in said else None
 
     eventually_sync(lambda: told(f"make a Service {name}-apps of type LoadBalancer"), "the first thing to do", LONG)
-    assert management.get("hostedcluster", name, "-n", NS)["status"]["version"]["history"][0]["state"] == "Partial"
+    assert history() == "Partial"
 
     def degraded() -> bool:
         (one,) = [one for one in guest.get("co", "ingress")["status"]["conditions"] if one["type"] == "Degraded"]
@@ -386,12 +459,11 @@ def test_a_base_domain_leads_to_the_cluster_once_its_owner_made_the_record(manag
     assert record in hcp("status", name, "-n", NS, *access).stdout
     front = management.get("service", f"{name}-apps", "-n", hosted)["metadata"]["annotations"]
     assert front["external-dns.alpha.kubernetes.io/hostname"] == f"*.apps.{name}.{zone.name}"
-    assert management.get("hostedcluster", name, "-n", NS)["status"]["version"]["history"][0]["state"] == "Partial"
+    assert history() == "Partial"
 
     zone.publish(record)
     hcp("wait", "cluster", name, "--timeout", "20m", *access)
-    history = management.get("hostedcluster", name, "-n", NS)["status"]["version"]["history"][0]
-    assert history["state"] == "Completed"
-    host = f"canary-openshift-ingress-canary.apps.{name}.{zone.name}"
-    answer = outside.curl(f"https://{host}/", authority(management, hosted))
-    assert answer == "Healthcheck requested\n200"
+    eventually_sync(lambda: history() == "Completed", "the version is reached", 300)
+    host, trust = f"canary-openshift-ingress-canary.apps.{name}.{zone.name}", authority(management, hosted)
+    healthy = "Healthcheck requested\n200"
+    eventually_sync(lambda: outside.curl(f"https://{host}/", trust) == healthy, "the canary, from outside", 300)

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 from tests.support.e2e.csi_bridge import bridged, folders
-from tests.support.e2e.hosted_tools import SMALL_VM, Guest
+from tests.support.e2e.hosted_tools import KEEP, SMALL_VM, Guest, kept
 from tests.support.e2e.local_tools import Cluster, hcp
 from tests.support.e2e.volumes import apply, claim, cut, cut_status, end, pod, pod_spec, read
 from tests.support.eventually import eventually_sync
@@ -29,7 +29,7 @@ HOSTED = f"clusters-{CLUSTER}"
 MAPPED = "clusters-mapped"
 RELEASE = "release-1.36-storage"
 CLASS, SNAPSHOT_CLASS = "kubevirt-csi-infra-default", "kubevirt-csi-snapshot"
-KEEP, KILLS = bool(os.environ.get("KEEP")), int(os.environ.get("KILLS") or 1)
+KILLS = int(os.environ.get("KILLS") or 1)
 # As a power cut would: nothing is asked, nothing is flushed.
 _POWER_CUT = 'for p in /proc/[0-9]*; do case "$(cat $p/comm)" in qemu*) kill -9 ${p#/proc/};; esac; done'
 
@@ -48,7 +48,7 @@ def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         hcp("install", *access, "--wait-until-available")
         secret = folder / "pull-secret.json"
         secret.write_text('{"auths": {}}')
-        if not KEEP or CLUSTER not in hcp("get", "clusters", *access, "-o", "name").stdout:
+        if not kept(made, CLUSTER):
             hcp(
                 *("create", "cluster", "kubevirt", "--name", CLUSTER, "--pull-secret", str(secret), *access, *SMALL_VM),
                 *("--node-pool-replicas", "2", "--control-plane-availability-policy", "SingleReplica"),

@@ -22,6 +22,8 @@ from tests.support.passes import a_pass
 from tests.support.registry import Registry
 
 from hcp import payload
+from hcp.controlplane import oauth
+from hcp.controlplane.params import LOGIN_IMAGE
 from hcp.guest import keeper
 from hcp.guest.monitoring import metrics_server
 from hcp.guest.monitoring.plan import METRICS_IMAGE, NAMESPACE, NEEDED
@@ -39,7 +41,7 @@ PARTS = {"kube-state-metrics", "metrics-server", "node-exporter", "prometheus-k8
 @pytest.fixture
 async def image(registry: Registry, tmp_path: Path) -> str:
     folder = payload.ensure(["openshift-definitions"])["openshift-definitions"] / "manifests" / "crds"
-    images = (*s.COMPONENTS, METRICS_IMAGE, *NEEDED)
+    images = (*s.COMPONENTS, METRICS_IMAGE, *NEEDED, LOGIN_IMAGE)
     return await s.push_release(registry, tmp_path, "1.36.3", images, CONFIG_DEFINITIONS=definitions(folder))
 
 
@@ -137,6 +139,22 @@ async def test_somebody_elses_api_of_metrics_is_left_alone(admin: Client, guest:
     await guest.delete(k.APISERVICES, metrics_server.API)
     api = await eventually(lambda: _announced(guest), "once it is gone, ours takes its place")
     assert api["spec"]["service"]["name"] == "metrics-server"
+
+
+async def test_the_oauth_server_is_measured_while_there_is_one(admin: Client, guest: Client) -> None:
+    async def measured() -> bool:
+        return await admin.get_or_none(k.PODMONITORS, oauth.COMPONENT, NS) is not None
+
+    await guest_nodes.join(guest, "one")
+    await eventually(measured, "it comes with the first node")
+    patch = {"configuration": {"oauth": {"tokenConfig": {"accessTokenMaxAgeSeconds": 3600}}}}
+    await admin.patch(k.HOSTEDCLUSTERS, NAME, "clusters", {"spec": patch})
+
+    async def ended() -> bool:
+        return await admin.get_or_none(k.DEPLOYMENTS, oauth.COMPONENT, NS) is None
+
+    await eventually(ended, "nobody is left who could log in")
+    assert not await measured()
 
 
 async def _read_from_outside(admin: Client, guest: Client) -> None:

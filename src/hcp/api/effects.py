@@ -75,6 +75,9 @@ HOSTEDCLUSTER: dict[str, Effect] = {
     "configuration.image.additionalTrustedCA": Effect(
         machines=True, note="another name replaces machines, another content does not"
     ),
+    "configuration.ingress.appsDomain": Effect(
+        note="the router inside reads it: Routes get hosts below it from then on"
+    ),
     "configuration.network.serviceNodePortRange": Effect((API,)),
     "configuration.oauth": Effect(note="the OAuth server starts anew; users of HTPasswd come and go without it"),
     "configuration.operatorhub": Effect(note="default catalogs come and go inside the guest"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hcp.controlplane import controller_manager, etcd, scheduler
+from hcp.controlplane import controller_manager, etcd, oauth, scheduler
 from hcp.controlplane.certs import LeafSecret
 from hcp.controlplane.meta import component_labels, obj
 from hcp.controlplane.params import Manifest, Params
@@ -27,6 +27,7 @@ TARGETS = {
 # What is kept of each by `monitoring.metricsSet`: whether it works, and what shows why it does not. All keeps all.
 _TELEMETRY = (
     "apiserver_(request_total|storage_objects|current_inflight_requests)",
+    "hcp_login_attempts_total",
     "etcd_(server_has_leader|server_leader_changes_seen_total|mvcc_db_total_size_in_bytes|server_quota_backend_bytes)",
     "process_(cpu_seconds_total|resident_memory_bytes|start_time_seconds)",
     "scheduler_(pending_pods|schedule_attempts_total)",
@@ -56,6 +57,11 @@ def leaf() -> LeafSecret:
 def pod_monitors(p: Params, metrics_set: str) -> list[Manifest]:
     found = {name: target for name, target in TARGETS.items() if name != etcd.COMPONENT or not p.foreign_etcd}
     return [_pod_monitor(p, name, *target, SETS.get(metrics_set) or ()) for name, target in found.items()]
+
+
+def of_login(p: Params, metrics_set: str) -> Manifest:
+    """Of the OAuth server, which not every cluster has: how often people were let in, and how often not."""
+    return _pod_monitor(p, oauth.COMPONENT, "metrics", "", SETS.get(metrics_set) or ())
 
 
 def _pod_monitor(p: Params, component: str, port: str, host: str, kept: tuple[str, ...]) -> Manifest:

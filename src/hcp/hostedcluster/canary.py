@@ -45,7 +45,7 @@ class Canary(Asking[Question, str]):
         self._policy = policy
 
     async def answer(self, cluster: dict[str, Any], question: Question) -> tuple[str, float]:
-        problem = await reaches(question, self._policy)
+        problem = await reaches(question, self._policy, PORT)
         return problem, AGAIN if problem else STEADY
 
 

@@ -21,7 +21,10 @@ UNACTED: tuple[tuple[str, Any], ...] = (
     ("configuration.image.allowedRegistriesForImport", None),
     ("configuration.image.externalRegistryHostnames", None),
     ("configuration.image.registrySources", None),
-    ("configuration.ingress", None),
+    ("configuration.ingress.componentRoutes", None),
+    ("configuration.ingress.domain", ""),
+    ("configuration.ingress.loadBalancer", None),
+    ("configuration.ingress.requiredHSTSPolicies", None),
     ("configuration.network.clusterNetwork", None),
     ("configuration.network.externalIP", None),
     ("configuration.network.networkDiagnostics", None),
@@ -47,6 +50,7 @@ PARTLY: tuple[tuple[str, str], ...] = (
     ("dns.baseDomain", "names the guest's domain; records below it are made by whoever owns the domain"),
 )
 _PASSTHROUGH = "platform.kubevirt.baseDomainPassthrough"
+_APPS_DOMAIN = "configuration.ingress.appsDomain"
 
 
 # What somebody asked for of storage, where the release has none; the value that means "not asked for".
@@ -110,9 +114,8 @@ def catalogs_not_in_release(spec: Mapping[str, Any], annotations: Mapping[str, s
 
 def ingress_not_in_release(spec: Mapping[str, Any]) -> list[str]:
     """What is less than it says where the release has no ingress."""
-    return (
-        [f"{_PASSTHROUGH} chooses the base domain only: the release has no ingress"] if at(spec, _PASSTHROUGH) else []
-    )
+    words = ((_PASSTHROUGH, "chooses the base domain only"), (_APPS_DOMAIN, "is only told inside"))
+    return [f"{path} {what}: the release has no ingress" for path, what in words if at(spec, path)]
 
 
 # Parts that a release may have, by their capability; others that are asked for are in none.

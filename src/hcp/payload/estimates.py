@@ -36,6 +36,8 @@ TYPICAL = {
     "prometheus": 400,
     "node-exporter": 30,
     "metallb": 120,
+    "dex": 275,
+    "oc": 400,
     "node-disk": 90,
     "runc": 1,
     "haproxy": 3,

@@ -2,10 +2,10 @@
 
 `release-<minor>` depends on exactly the images it names, so whoever publishes a release finds them as its dependencies.
 `release-<minor>-storage` is the same with what volumes in hosted clusters need, `-olm` with what catalogs of operators
-need, `-ingress` has the router of hosted clusters, `-autoscaling` the autoscaler of node pools, `-full` all four and
-metrics-server. `-login` has the OAuth server of hosted clusters, `-metrics` metrics-server, `-monitoring` Prometheus
-too, and `-platform` all that a person meets who works in a cluster: router, logins, metrics and monitoring. These are
-made on request: compiling their parts takes long, and a cluster without volumes, catalogs or logins does not want them.
+need, `-ingress` has the router of hosted clusters, `-autoscaling` the autoscaler of node pools, `-login` the OAuth
+server of hosted clusters, `-metrics` metrics-server, `-monitoring` Prometheus too. `-platform` has all that a person
+meets who works in a cluster: router, logins, metrics and monitoring; `-full` has everything. These are made on request:
+compiling their parts takes long, and a cluster without volumes, catalogs or logins does not want them.
 """
 
 from __future__ import annotations
@@ -76,9 +76,10 @@ _VARIANTS: Mapping[str, tuple[str, tuple[Extra, ...]]] = {
     "monitoring": ("metrics and monitoring", (_METRICS, _MONITORING)),
     "platform": ("the default ingress, logging in and monitoring", (_INGRESS, _LOGIN, _METRICS, _MONITORING)),
     "autoscaling": ("node pools that follow the load", (_AUTOSCALING,)),
+    # Only here is what storage serves measured too.
     "full": (
-        "storage, catalogs of operators, the default ingress, metrics and autoscaling",
-        (_STORAGE, _OLM, _INGRESS, _METRICS, _AUTOSCALING),
+        "storage, catalogs of operators, the default ingress, logging in, monitoring and autoscaling",
+        (_STORAGE, _OLM, _INGRESS, _LOGIN, _METRICS, _MONITORING, _AUTOSCALING),
     ),
 }
 

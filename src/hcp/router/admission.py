@@ -43,6 +43,12 @@ class Policy:
     ends_tls: bool = False
     # Of which kinds one namespace, the first, may answer for names that nobody claims.
     any_host: frozenset[str] = frozenset()
+    # Below which hosts are made up, if not below the domain.
+    apps_domain: str = ""
+
+    @property
+    def new_hosts(self) -> str:
+        return self.apps_domain if hosts.is_host(self.apps_domain) else self.domain
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +123,12 @@ def _problem(route: Route, host: str, policy: Policy) -> tuple[str, str] | None:
         return "UnsupportedWildcardPolicy", f"The wildcard policy {hosts.shown(wildcards)} is not known."
     if wildcards == "Subdomain" and "." not in host:
         return "InvalidHost", f"{host!r} has no domain whose names could be taken."
-    if wildcards == "Subdomain" and wildcard_of(host) == f"*.{domain.lower()}":
-        return "SharedDomain", f"The names in {domain} belong to all namespaces: no Route can take every one of them."
+    for shared in {domain, policy.new_hosts}:
+        if wildcards == "Subdomain" and wildcard_of(host) == f"*.{shared.lower()}":
+            return (
+                "SharedDomain",
+                f"The names in {shared} belong to all namespaces: no Route can take every one of them.",
+            )
     return None
 
 
@@ -159,7 +169,7 @@ def first_look(route: Route, policy: Policy) -> Decision:
     """What a Route asks for, and what is wrong with it by itself."""
     key = key_of(route)
     try:
-        host = wanted_host(route, policy.domain)
+        host = wanted_host(route, policy.new_hosts)
         wildcard = at(route, "spec.wildcardPolicy") == "Subdomain"
         asked = Decision(key, host, True, wildcard=wildcard)
         problem = _problem(route, host, policy)

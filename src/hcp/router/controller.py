@@ -78,7 +78,7 @@ class Router:
     async def run(self) -> None:
         """Work until cancelled."""
         try:
-            await self._sources.start(domain_known=bool(self._domain))
+            await self._sources.start()
             while self._certificate and not await self._take_certificate():
                 log.info("waiting for the default certificate", extra={"secret": self._certificate})
                 self._changes.any.clear()
@@ -153,7 +153,13 @@ class Router:
     async def _serve(self) -> None:
         """Give HAProxy its tables, without the Routes it does not take."""
         book = self._book
-        policy = admission.Policy(self.domain, self._foreign_wildcards, bool(self._certificate), self._sources.any_host)
+        policy = admission.Policy(
+            self.domain,
+            self._foreign_wildcards,
+            bool(self._certificate),
+            self._sources.any_host,
+            self._sources.apps_domain,
+        )
         book.follow(policy)
         while True:
             self._due |= book.decide(self._refused.words)

@@ -57,10 +57,10 @@ class Sources:
         self._of_ingress: dict[str, set[str]] = {}
         self._of_gateways: dict[str, Object] = {}
 
-    async def start(self, *, domain_known: bool) -> None:
-        """Follow all, and wait until everything that is there is known."""
+    async def start(self) -> None:
+        """Follow all, and wait until everything that is there is known: a host that was made up stays."""
         followed = [one for one in self._informers if one is not self._ingress]
-        if not domain_known and await self._client.has(r.INGRESS_CONFIGS):
+        if await self._client.has(r.INGRESS_CONFIGS):
             followed.append(self._ingress)
         for informer in self._informers:
             await informer.start()
@@ -79,6 +79,11 @@ class Sources:
     def domain(self) -> str:
         """What the cluster's ingress configuration says."""
         return str(at(self._ingress.get("cluster") or {}, "spec.domain") or "")
+
+    @property
+    def apps_domain(self) -> str:
+        """Below which new Routes get their hosts instead; those that have one keep it."""
+        return str(at(self._ingress.get("cluster") or {}, "spec.appsDomain") or "")
 
     @property
     def any_host(self) -> frozenset[str]:

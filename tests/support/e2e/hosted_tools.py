@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,8 @@ import yaml
 from tests.support.e2e.local_tools import Cluster, hcp
 from tests.support.eventually import eventually_sync
 
+# `KEEP=1`: the clusters that are there are used and left; for whoever works on a test that takes an hour to get to.
+KEEP = bool(os.environ.get("KEEP"))
 SMALL_VM = ("--memory", "2Gi", "--cores", "1", "--root-volume-size", "16")
 # From busybox in an image that every node already has: a pull takes minutes on an emulated CPU.
 _SERVER = "mkdir -p /tmp/www && hostname > /tmp/www/hostname && exec busybox httpd -f -vv -p 8080 -h /tmp/www"
@@ -35,21 +38,29 @@ def with_nodes(
 ) -> Iterator[Cluster]:
     """The same with this many nodes, and with `more` flags of `hcp create cluster`."""
     with with_operator(name, folder) as made:
-        chosen = ("--release-image", pushed(made, release)) if release else ()
-        create(made, cluster, count, *chosen, *more, "--wait", "--timeout", "25m")
+        if not kept(made, cluster):
+            chosen = ("--release-image", pushed(made, release)) if release else ()
+            create(made, cluster, count, *chosen, *more, "--wait", "--timeout", "25m")
         yield made
 
 
 @contextlib.contextmanager
 def with_operator(name: str, folder: Path) -> Iterator[Cluster]:
-    """An embedded cluster with KubeVirt and the operator; it goes away again."""
+    """An embedded cluster with KubeVirt and the operator; it goes away again, unless it is to be kept."""
     hcp("local", "up", "--name", name, "--profile", "kubevirt")
     try:
         made = Cluster(name, folder)
         hcp("install", "--kubeconfig", str(made.kubeconfig), "--wait-until-available")
         yield made
     finally:
-        hcp("local", "down", "--name", name, "--purge")
+        if not KEEP:
+            hcp("local", "down", "--name", name, "--purge")
+
+
+def kept(management: Cluster, cluster: str) -> bool:
+    """Whether a run before this one left the hosted cluster to be used."""
+    names = management.kubectl("get", "hostedclusters", "-n", "clusters", "-o", "name").split() if KEEP else []
+    return cluster in (name.rpartition("/")[2] for name in names)
 
 
 def pushed(management: Cluster, release: str) -> str:

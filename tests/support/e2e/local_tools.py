@@ -2,29 +2,40 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import subprocess
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 from tests.support.eventually import eventually_sync
 
+from hcp.runtime import durations
+
 HCP = Path(sys.executable).with_name("hcp")
 
 
 def hcp(
-    *words: str, check: bool = True, env: dict[str, str] | None = None, seconds: float = 1500
+    *words: str, check: bool = True, env: dict[str, str] | None = None, seconds: float = 0
 ) -> subprocess.CompletedProcess[str]:
     given = {**os.environ, **(env or {})}
-    done = subprocess.run([str(HCP), *words], capture_output=True, text=True, check=False, timeout=seconds, env=given)
+    limit = seconds or patience(words)
+    done = subprocess.run([str(HCP), *words], capture_output=True, text=True, check=False, timeout=limit, env=given)
     if check and done.returncode != 0:
         raise AssertionError(f"hcp {' '.join(words)} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}")
     return done
+
+
+def patience(words: Sequence[str]) -> float:
+    """How long a command may take: one that gives up by itself says why, so it gets the time to do that."""
+    given = dict(itertools.pairwise(words)).get("--timeout", "")
+    return max(1500, (durations.parse(given) or 0) + 300)
 
 
 def well(name: str) -> dict[str, Any]:

@@ -30,6 +30,7 @@ CHANGES: dict[str, Any] = {
     "configuration.image.additionalTrustedCA": {"name": LATER},
     "configuration.scheduler.profile": "HighNodeUtilization",
     "configuration.authentication": {"type": "OIDC"},
+    "configuration.ingress.appsDomain": "apps.bank.test",
     "configuration.network.serviceNodePortRange": "31000-32000",
     "configuration.oauth": {"identityProviders": [{"name": "users", "type": "HTPasswd"}]},
     "configuration.proxy.httpProxy": "http://proxy.example.com:3128",

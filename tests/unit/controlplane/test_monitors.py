@@ -8,7 +8,8 @@ import pytest
 from tests.support.unit.controlplane import params
 
 from hcp.api.capabilities import METRICS_SETS
-from hcp.controlplane import etcd, monitors
+from hcp.controlplane import etcd, monitors, oauth
+from hcp.controlplane.params import LOGIN_IMAGE
 
 
 def kept(metrics_set: str, component: str) -> re.Pattern[str] | None:
@@ -40,6 +41,18 @@ def test_who_may_read_metrics_may_read_nothing_else() -> None:
 def test_an_etcd_of_somebody_elses_is_not_ours_to_watch() -> None:
     names = {one["metadata"]["name"] for one in monitors.pod_monitors(params(foreign_etcd="https://e:2379"), "")}
     assert names == {"kube-apiserver", "kube-controller-manager", "kube-scheduler"}
+
+
+def test_the_oauth_server_is_asked_on_the_port_it_measures_on_and_every_set_keeps_the_attempts() -> None:
+    for name in ("", *METRICS_SETS):
+        spec = monitors.of_login(params(), name)["spec"]
+        (endpoint,) = spec["podMetricsEndpoints"]
+        pod = oauth.deployment(params(images={LOGIN_IMAGE: "r/dex"}), "hash")["spec"]["template"]
+        ports = {one["name"]: one["containerPort"] for one in pod["spec"]["containers"][0]["ports"]}
+        assert (ports[endpoint["port"]], endpoint["scheme"]) == (oauth.METRICS_PORT, "http")
+        assert spec["selector"]["matchLabels"].items() <= pod["metadata"]["labels"].items()
+        for rule in endpoint.get("metricRelabelings", ()):
+            assert re.fullmatch(rule["regex"], "hcp_login_attempts_total")
 
 
 def test_without_a_prometheus_operator_an_annotation_tells_where_etcd_serves_them() -> None:

@@ -35,6 +35,7 @@ ACTED_ON = {
         *("etcd.unmanaged.endpoint", "etcd.unmanaged.tls"),
         *("platform.type", "platform.kubevirt.generateID", "platform.kubevirt.credentials"),
         *("secretEncryption.type", "secretEncryption.aescbc"),
+        "configuration.ingress.appsDomain",
         "configuration.network.serviceNodePortRange",
         *("configuration.authentication.type", "configuration.authentication.oidcProviders"),
         *(f"configuration.proxy.{name}" for name in ("httpProxy", "httpsProxy", "noProxy", "trustedCA")),

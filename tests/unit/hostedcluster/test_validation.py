@@ -107,6 +107,14 @@ def test_fields_without_effect_are_named() -> None:
     assert ignored_fields.not_acted_on(cluster(fips=False, configuration={"oauth": {}})["spec"]) == []
 
 
+def test_the_domain_of_new_routes_acts_where_there_is_a_router_and_the_rest_of_ingress_is_named() -> None:
+    one = {"appsDomain": "apps.bank.test", "requiredHSTSPolicies": [{"domainPatterns": ["*.bank.test"]}]}
+    spec = cluster(configuration={"ingress": one})["spec"]
+    assert ignored_fields.not_acted_on(spec) == ["configuration.ingress.requiredHSTSPolicies"]
+    (told,) = ignored_fields.ingress_not_in_release(spec)
+    assert told.startswith("configuration.ingress.appsDomain") and "the release has no ingress" in told
+
+
 def test_whom_an_api_lets_in_is_said_where_nobody_can_be_kept_out() -> None:
     networking = {**cluster()["spec"]["networking"], "apiServer": {"allowedCIDRBlocks": ["192.0.2.0/24"]}}
     for kind, words in (("LoadBalancer", ""), ("Route", "published by Route"), ("NodePort", "published by NodePort")):

@@ -73,10 +73,13 @@ def test_storage_is_an_addition_to_the_release_that_stays_as_it_is(minor: str) -
 
 def test_what_a_full_release_has_are_all_additions() -> None:
     registry = default_registry()
-    kinds = ("storage", "olm", "ingress", "metrics", "autoscaling")
+    kinds = ("storage", "olm", "ingress", "login", "metrics", "monitoring", "autoscaling")
     every = {part for kind in kinds for part in registry.get(f"release-1.36-{kind}").deps}
     assert set(registry.get("release-1.36-full").deps) == every
     assert {"image-operator-lifecycle-manager", "image-operator-registry", "olm-definitions"} <= every
+    assert {"image-csi-snapshot-controller", "image-prometheus"} <= every, "so that storage is measured"
+    others = {part for name in registry.names() if name.startswith("release-1.36-") for part in registry.get(name).deps}
+    assert others == every, "nothing that a release can have is missing"
 
 
 def test_the_images_of_catalogs_have_the_versions_that_are_compiled() -> None:

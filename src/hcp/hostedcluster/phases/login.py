@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from hcp.api import names
-from hcp.api.paths import annotations_of
-from hcp.controlplane import htpasswd, identity_providers, oauth, services
+from hcp.api.paths import annotations_of, at
+from hcp.controlplane import htpasswd, identity_providers, monitors, oauth, services
 from hcp.controlplane.identity_providers import Providers
 from hcp.controlplane.meta import config_hash, secret_data
 from hcp.hostedcluster import login
@@ -14,7 +14,7 @@ from hcp.hostedcluster.leaves import leaves
 from hcp.hostedcluster.observed import LoginState
 from hcp.hostedcluster.scope import Learned, Object, Scope
 from hcp.hostedcluster.translate import owner_of
-from hcp.kube.resources import DEPLOYMENTS, ROUTES, SECRETS
+from hcp.kube.resources import DEPLOYMENTS, PODMONITORS, ROUTES, SECRETS
 
 # Of the password's Secret: the guest has it; somebody has deleted it there.
 GIVEN, REMOVED = "given", "removed"
@@ -30,7 +30,7 @@ async def run(scope: Scope) -> Learned | None:
     live = scope.cache.get(DEPLOYMENTS, oauth.COMPONENT, scope.namespace)
     if not login.wanted(scope):
         if live is not None:
-            await scope.cache.remove(DEPLOYMENTS, oauth.COMPONENT, scope.namespace)
+            await _end(scope)
         return Learned(seen={"login": scope.seen.login or LoginState()})
     guest = scope.tools.guests.state(scope.params.key).guest
     if live is None and not login.providers(scope.spec) and not (guest and guest.nodes):
@@ -46,7 +46,7 @@ async def run(scope: Scope) -> Learned | None:
     password, given = await _kubeadmin(scope)
     made = await _server(scope, found, password) if password or found.users or found.connectors else ()
     if not made and live is not None:
-        await scope.cache.remove(DEPLOYMENTS, oauth.COMPONENT, scope.namespace)
+        await _end(scope)
     running = scope.cache.get(DEPLOYMENTS, oauth.COMPONENT, scope.namespace)
     state = LoginState(
         server=True,
@@ -82,8 +82,17 @@ async def _server(scope: Scope, found: Providers, password: str) -> tuple[Object
     config = oauth.config(p, scope.spec, where, found, kubeadmin=bool(password))
     users = oauth.users(p, found, password)
     await asyncio.gather(scope.cache.apply(config), scope.cache.apply(users))
+    if await scope.ctx.client.has(PODMONITORS):
+        await scope.cache.apply(monitors.of_login(p, str(at(scope.spec, "monitoring.metricsSet") or "")))
     await scope.cache.apply(oauth.deployment(p, config_hash([config]), outside=oauth.asks_outside(found)))
     return config, users
+
+
+async def _end(scope: Scope) -> None:
+    """The Deployment last: it tells that there is something to end."""
+    if await scope.ctx.client.has(PODMONITORS):
+        await scope.cache.remove(PODMONITORS, oauth.COMPONENT, scope.namespace)
+    await scope.cache.remove(DEPLOYMENTS, oauth.COMPONENT, scope.namespace)
 
 
 async def _kubeadmin(scope: Scope) -> tuple[str, bool]:
