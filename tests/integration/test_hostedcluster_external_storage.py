@@ -43,7 +43,7 @@ async def image(registry: Registry, tmp_path: Path) -> str:
 def printed() -> list[dict[str, object]]:
     """What the owner of the infra cluster gets to apply for the guide's account."""
     account = f"--user=system:serviceaccount:{VMS}:{documents.ACCOUNT}"
-    words = [Path(sys.executable).parent / "hcp", "rbac", "external-infra", f"--infra-namespace={VMS}", account]
+    words = [str(Path(sys.executable).parent / "hcp"), "rbac", "external-infra", f"--infra-namespace={VMS}", account]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     return [one for one in yaml.safe_load_all(done.stdout) if one]
 
