@@ -9,9 +9,10 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from hcp.api.names import LABEL_MANAGED_BY, MANAGED_BY
+from hcp.api.paths import annotations_of
 from hcp.csi.kubevirt import DRIVER
+from hcp.guest.storage import MADE_AS
 from hcp.kube import Client
-from hcp.kube.client import MANAGER
 from hcp.kube.errors import NotFound
 from hcp.kube.resources import STORAGECLASSES, VOLUMESNAPSHOTCLASSES
 
@@ -22,13 +23,12 @@ _FIXED = ("provisioner", "driver", "parameters", "reclaimPolicy", "volumeBinding
 def outdated(live: Iterable[Object], wanted: Iterable[Object]) -> list[str]:
     """Names of those that have to go; what others made for the same driver is theirs."""
     fitting = {one["metadata"]["name"]: one for one in wanted}
-    ours = [one for one in live if DRIVER in (one.get("provisioner"), one.get("driver")) and _written_by_us(one)]
+    ours = [one for one in live if DRIVER in (one.get("provisioner"), one.get("driver")) and _made_by_us(one)]
     return [one["metadata"]["name"] for one in ours if not _same(one, fitting.get(one["metadata"]["name"]))]
 
 
-def _written_by_us(live: Object) -> bool:
-    """A tenant's copy of a class of ours carries its labels too; only the API server knows who wrote it."""
-    return any(one.get("manager") == MANAGER for one in live["metadata"].get("managedFields") or ())
+def _made_by_us(live: Object) -> bool:
+    return annotations_of(live).get(MADE_AS) == live["metadata"]["name"]
 
 
 def _same(live: Object, wanted: Object | None) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from hcp.api.names import LABEL_MANAGED_BY, MANAGED_BY
+from hcp.api.names import GROUP, LABEL_MANAGED_BY, MANAGED_BY
 from hcp.api.paths import annotations_of
 from hcp.controlplane.storage_plan import (
     DEFAULT_CLASS,
@@ -19,6 +19,9 @@ from hcp.csi.kubevirt.settings import BUS_PARAMETER, CLASS_PARAMETER, DEFAULT_BU
 Manifest = dict[str, Any]
 NODE = "kubevirt-csi-node"
 SNAPSHOTS = "csi-snapshot-controller"
+# The class's own name. A tenant's copy of a class of ours carries its labels, and where it was made with all that the
+# original has, even the word of the API server about who wrote it; its name is another one.
+MADE_AS = f"{GROUP}/made-as"
 # A tenant may choose another default; what it chose stays.
 CHOSEN_BY_TENANTS = (DEFAULT_CLASS, DEFAULT_SNAPSHOT_CLASS)
 _READ = ["get", "list", "watch"]
@@ -68,8 +71,8 @@ def _snapshot_class(one: GuestClass) -> Manifest:
 
 
 def _metadata(one: GuestClass, mark: str) -> Manifest:
-    labels = {LABEL_MANAGED_BY: MANAGED_BY}
-    return {"name": one.name, "labels": labels, **({"annotations": {mark: "true"}} if one.default else {})}
+    annotations = {MADE_AS: one.name, **({mark: "true"} if one.default else {})}
+    return {"name": one.name, "labels": {LABEL_MANAGED_BY: MANAGED_BY}, "annotations": annotations}
 
 
 def chosen_by_tenants(obj: Manifest) -> bool:
@@ -83,7 +86,7 @@ def as_chosen(wanted: Manifest, live: Manifest | None) -> Manifest:
         return wanted
     kept = {key: value for key, value in annotations_of(live).items() if key in CHOSEN_BY_TENANTS}
     ours = {**annotations_of(wanted), **{k: v for k, v in kept.items() if k in annotations_of(wanted)}}
-    return {**wanted, "metadata": {**wanted["metadata"], **({"annotations": ours} if ours else {})}}
+    return {**wanted, "metadata": {**wanted["metadata"], "annotations": ours}}
 
 
 def csi_driver() -> Manifest:
