@@ -57,7 +57,7 @@ LOGS = [
 @pytest.mark.parametrize("now", ["ended", "waits", "runs"])
 def test_a_container_that_ends_again_and_again_is_told_with_what_it_said_last(log: str, now: str) -> None:
     last = ended(1, log)
-    state = {
+    state: dict[str, Any] = {
         "ended": {"state": last},
         "waits": {"state": waiting("CrashLoopBackOff", "back-off 40s restarting"), "lastState": last},
         "runs": {"state": {"running": {}}, "lastState": last},
