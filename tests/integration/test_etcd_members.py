@@ -16,7 +16,7 @@ from tests.support import management as s
 from tests.support.api_server import free_port
 from tests.support.e2e.ledger import Ledger, writing
 from tests.support.eventually import eventually
-from tests.support.hosted_operator import Running, hands, rests, says, told
+from tests.support.hosted_operator import Running, gone, hands, rests, says, told
 from tests.support.member_pods import MemberPods
 from tests.support.registry import Registry
 
@@ -51,6 +51,7 @@ async def begin(
     async def up(policy: str) -> MemberPods:
         monkeypatch.setattr(wiring, "EtcdMembership", partial(EtcdMembership, where=pods.where, peer=pods.peer))
         operator()
+        await eventually(lambda: gone(admin, NAME), "the cluster of the test before is gone")
         networking = {
             "networkType": "Other",
             "serviceNetwork": [{"cidr": "172.31.0.0/16"}],

@@ -40,12 +40,19 @@ def quota(size: str) -> int:
     return max(16 * 1024**2, min(LARGEST_QUOTA, (volume - min(LOGS, volume // 2)) // 2))
 
 
+def beginning(p: Params) -> tuple[str, str]:
+    """With whom a member without data starts, and whether they found a cluster.
+
+    A single member founds one, and is it; of several, who may found one or join is told when they start.
+    """
+    alone = not p.for_etcd.highly_available
+    return (f"etcd-0={member_url(p, 0)}", "new") if alone else (f"$({MEMBERS})", f"$({STATE})")
+
+
 def arguments(p: Params, name: str, ip: str, data_dir: str = "/var/lib/data", tls: str = TLS) -> list[str]:
     """etcd's command line; `name` and `ip` may be references to the container's environment."""
     host = f"{name}.{DISCOVERY}.{p.namespace}.svc"
-    # One member founds its cluster and is it; of several, who may found or join is told when they start.
-    alone = not p.for_etcd.highly_available
-    members, state = (f"etcd-0={member_url(p, 0)}", "new") if alone else (f"$({MEMBERS})", f"$({STATE})")
+    members, state = beginning(p)
     return [
         f"--name={name}",
         f"--data-dir={data_dir}",

@@ -5,7 +5,7 @@ import json
 
 from tests.support.unit.controlplane import params
 
-from hcp.controlplane import apiserver, apiserver_config, audit, controller_manager, etcd
+from hcp.controlplane import apiserver, apiserver_config, audit, controller_manager
 from hcp.controlplane.namespace import UID_ANNOTATION, free_uid, namespace
 
 
@@ -42,9 +42,8 @@ def test_arguments_carry_the_networks() -> None:
 
 
 def test_etcd_members_know_each_other() -> None:
-    args = etcd.arguments(params(highly_available=True), "$(POD_NAME)", "$(POD_IP)")
-    (members,) = [a for a in args if a.startswith("--initial-cluster=")]
-    assert members.count("etcd-discovery.clusters-demo.svc:2380") == 3
+    founding = etcd_members.manifest(params(highly_available=True), Record(3, founding=True))
+    assert founding["data"]["members"].count("etcd-discovery.clusters-demo.svc:2380") == 3
 
 
 def test_user_ids_are_never_given_twice() -> None:
