@@ -5,8 +5,9 @@ import json
 
 from tests.support.unit.controlplane import params
 
-from hcp.controlplane import apiserver, apiserver_config, audit, controller_manager
+from hcp.controlplane import apiserver, apiserver_config, audit, controller_manager, etcd_members
 from hcp.controlplane.namespace import UID_ANNOTATION, free_uid, namespace
+from hcp.etcd.membership import Record
 
 
 def test_encryption_writes_with_the_first_key_and_reads_plain_text() -> None:
