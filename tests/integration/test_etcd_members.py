@@ -115,9 +115,7 @@ async def test_a_member_that_lost_its_data_comes_back_as_a_learner_and_then_vote
         for index in (1, 0):
             name = f"etcd-{index}"
             await pods.lose(index)
-            await eventually(
-                lambda name=name: told(admin, NAME, "EtcdAvailable", "True", name), "it is said who is replaced"
-            )
+            await eventually(partial(told, admin, NAME, "EtcdAvailable", "True", name), "it is said who is replaced")
 
             async def replaced(name: str = name) -> bool:
                 now = await whole(admin, pods, 3)
@@ -157,7 +155,7 @@ async def test_a_cluster_grows_and_shrinks_while_clients_write(admin: Client, be
         await further(ledger, 20)
         for policy, number in (("HighlyAvailable", 3), ("SingleReplica", 1), ("HighlyAvailable", 3)):
             await admin.patch(k.HOSTEDCLUSTERS, NAME, "clusters", {"spec": {"controllerAvailabilityPolicy": policy}})
-            await eventually(lambda number=number: whole(admin, pods, number), f"{number} members")
+            await eventually(partial(whole, admin, pods, number), f"{number} members")
 
             async def done(number: int = number) -> bool:
                 data = (await admin.get(k.CONFIGMAPS, MEMBERS_CONFIG, NS))["data"]

@@ -180,9 +180,9 @@ class MemberPods(HostedPods):
             )
         spec = template["spec"]
         volumes = [*spec["volumes"], {"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
-        meta = {"name": name, "namespace": self._ns, "labels": labels}
+        about: Object = {"name": name, "namespace": self._ns, "labels": labels}
         return await self._client.create(
-            {"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": {**spec, "volumes": volumes}}
+            {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": {**spec, "volumes": volumes}}
         )
 
     async def _volumes(self) -> None:
