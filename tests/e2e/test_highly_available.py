@@ -162,3 +162,46 @@ async def test_members_that_cannot_reach_each_other_lose_and_repeat_nothing(mana
                 await further(ledger, before + 50)
             await asyncio.to_thread(whole, management)
     print(f"\npartitioned: {ledger.tried} rounds of writes, {ledger.failures} without an answer")
+
+
+def volumes(management: Cluster) -> dict[str, str]:
+    """Of etcd's members: which claim is which."""
+    found = management.get("pvc", "-n", HOSTED)["items"]
+    return {
+        one["metadata"]["name"]: one["metadata"]["uid"] for one in found if one["metadata"]["name"].startswith("data-")
+    }
+
+
+def members(management: Cluster, number: int) -> bool:
+    """So many members, all ready, and nothing being done about them."""
+    said = condition(management, CLUSTER, "EtcdAvailable")
+    return said.get("status") == "True" and said.get("message") == f"{number} of {number} members are ready"
+
+
+async def test_a_member_that_lost_its_volume_is_replaced_by_itself(management: Cluster) -> None:
+    async with writing(guest(management), "replaced") as ledger:
+        before = volumes(management)["data-etcd-1"]
+        management.kubectl("delete", "pvc", "data-etcd-1", "-n", HOSTED, "--wait=false")
+        management.kubectl("delete", "pod", "etcd-1", "-n", HOSTED, "--wait=false")
+
+        def replaced() -> bool:
+            return volumes(management).get("data-etcd-1", before) != before and members(management, 3)
+
+        await asyncio.to_thread(eventually_sync, replaced, "another member with another volume", 600)
+        await further(ledger, ledger.counted + 50)
+    print(f"\nmember replaced: {ledger.tried} rounds of writes, {ledger.failures} without an answer")
+
+
+async def test_a_control_plane_becomes_a_single_one_and_highly_available_again(management: Cluster) -> None:
+    async with writing(guest(management), "resized") as ledger:
+        for policy, number in (("SingleReplica", 1), ("HighlyAvailable", 3)):
+            patch = f'{{"spec":{{"controllerAvailabilityPolicy":"{policy}"}}}}'
+            management.kubectl("patch", "hostedcluster", CLUSTER, "-n", NS, "--type=merge", "-p", patch)
+
+            def changed(number: int = number) -> bool:
+                return len(volumes(management)) == number and members(management, number)
+
+            await asyncio.to_thread(eventually_sync, changed, f"{number} members and as many volumes", 900)
+            await asyncio.to_thread(whole, management)
+            await further(ledger, ledger.counted + 50)
+    print(f"\nresized: {ledger.tried} rounds of writes, {ledger.failures} without an answer")

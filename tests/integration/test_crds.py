@@ -413,7 +413,6 @@ FIXED_IN_CLUSTER: list[tuple[str, Any, str]] = [
     ("spec.clusterID", None, "clusterID is immutable and cannot be removed"),
     ("spec.clusterID", "11234567-89ab-cdef-0123-456789abcdef", "clusterID is immutable"),
     ("spec.platform.type", "None", "platform.type is immutable"),
-    ("spec.controllerAvailabilityPolicy", "SingleReplica", "controllerAvailabilityPolicy is immutable"),
     ("spec.networking.networkType", "Other", "networkType is immutable"),
     ("spec.networking.clusterNetwork", [{"cidr": "10.1.0.0/16"}], "clusterNetwork is immutable"),
     ("spec.networking.serviceNetwork", [{"cidr": "10.1.0.0/16"}], "serviceNetwork is immutable"),
@@ -457,6 +456,10 @@ async def test_what_the_operator_fills_in_later_is_allowed(client: Client, names
     made["spec"]["platform"]["kubevirt"].update(generateID="abc", baseDomainPassthrough=True)
     again = await client.replace(made)
     again["spec"]["release"]["image"] = "quay.io/x/y:4.20.2"
+    again = await client.replace(again)
+    again["spec"]["controllerAvailabilityPolicy"] = "SingleReplica"
+    again = await client.replace(again)
+    again["spec"]["controllerAvailabilityPolicy"] = "HighlyAvailable"
     await client.replace(again)
 
 

@@ -55,6 +55,7 @@ ELSEWHERE: dict[audit.Right, str] = {
     ("kubevirt.io", "virtualmachines", "patch"): "a cluster falls asleep or wakes up",
     ("coordination.k8s.io", "leases", "get"): "a write to the lease was answered with a conflict: maybe it was our own",
     ("", "serviceaccounts", "create"): "a cluster whose release has storage gets its first node",
+    ("", "persistentvolumeclaims", "delete"): "a control plane of three etcd members becomes one of one",
     ("", "resourcequotas", "create"): "a cluster becomes available, which this one does not",
     ("", "resourcequotas", "patch"): "a cluster becomes available, which this one does not",
     ("", "events", "patch"): "what an event tells happens again, more than some minutes later",

@@ -193,9 +193,9 @@ async def give_address(client: Client, ns: str, address: str) -> None:
 
 
 async def report_ready(
-    client: Client, ns: str, *, only: str = "", runs: Callable[[Object], bool] = lambda _live: True
+    client: Client, ns: str, *, only: str = "", runs: Callable[[Object], bool] = lambda _live: True, sets: bool = True
 ) -> None:
-    """What controllers say when all pods run; `runs` says of a Deployment whether they do."""
+    """What controllers say when all pods run; `runs` says of a Deployment whether they do, `sets` of StatefulSets."""
     for live in await client.list(k.DEPLOYMENTS, ns):
         if only not in ("", live["metadata"]["name"]) or not runs(live):
             continue
@@ -214,7 +214,7 @@ async def report_ready(
         }
         if (live.get("status") or {}).get("observedGeneration") != generation:
             await client.patch(k.DEPLOYMENTS, live["metadata"]["name"], ns, {"status": status}, subresource="status")
-    for live in await client.list(k.STATEFULSETS, ns):
+    for live in await client.list(k.STATEFULSETS, ns) if sets else ():
         wanted = live["spec"]["replicas"]
         if ((live.get("status") or {}).get("readyReplicas") or 0) != wanted:
             fewer = {} if wanted else dict.fromkeys(("updatedReplicas", "availableReplicas"), 0)

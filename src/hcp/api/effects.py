@@ -50,6 +50,9 @@ HOSTEDCLUSTER: dict[str, Effect] = {
         note="kube-apiserver goes first; only parts whose image is another one; machines of pools that name no release",
     ),
     "controlPlaneRelease": Effect(EVERYTHING, note="kube-apiserver goes first; only parts whose image is another one"),
+    "controllerAvailabilityPolicy": Effect(
+        EVERYTHING, note="members of etcd join one after the other, or leave; a single one is replaced last"
+    ),
     "kubeAPIServerDNSName": Effect((API,), note="its certificate gets the name"),
     "infrastructureAvailabilityPolicy": Effect(note="another number of replicas inside the guest"),
     "networking.apiServer.allowedCIDRBlocks": Effect(note="the load balancer's source ranges change"),

@@ -51,10 +51,7 @@ def common_fields() -> dict[str, Schema]:
         "platform": platform(),
         "kubeAPIServerDNSName": domains.kube_apiserver_dns_name(),
         "controllerAvailabilityPolicy": string(
-            "How many replicas the control plane has.",
-            enum=AVAILABILITY,
-            default="HighlyAvailable",
-            rules=[immutable("controllerAvailabilityPolicy")],
+            "How many replicas the control plane has.", enum=AVAILABILITY, default="HighlyAvailable"
         ),
         "infrastructureAvailabilityPolicy": string(
             "How many replicas parts inside the guest have.", enum=AVAILABILITY, default="SingleReplica"

@@ -33,6 +33,7 @@ def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="filling")
     parser.add_argument("--root", type=Path, default=ROOT, help="the volume; data lies in its folder data")
     parser.add_argument("--url", default="", help="where the snapshot is; none: it is sent")
+    parser.add_argument("--initial-cluster-state", default="new", help="existing: there is a cluster to join instead")
     parser.add_argument("--etcdutl", default="etcdutl")
     for name in ("name", "initial-cluster", "initial-cluster-token", "initial-advertise-peer-urls"):
         parser.add_argument(f"--{name}", required=True)
@@ -43,6 +44,9 @@ def main(words: list[str]) -> int:
     if (data / "member").is_dir():
         shutil.rmtree(work, ignore_errors=True)
         print("etcd has data already; nothing is restored", flush=True)
+        return 0
+    if asked.initial_cluster_state != "new":
+        print("there is a cluster to join; nothing is restored", flush=True)
         return 0
     work.mkdir(mode=0o700, exist_ok=True)
     file = work / FILE

@@ -21,6 +21,9 @@ LOGS = 448 * 1024**2
 # Plain HTTP, for probes and metrics only: a kubelet has no client certificate to show.
 METRICS_PORT = 2382
 TLS = "/etc/etcd/tls"
+# In the environment of a member that is one of several: what it starts with if it has no data (etcd_members.py).
+MEMBERS, STATE = "INITIAL_CLUSTER", "INITIAL_CLUSTER_STATE"
+MEMBERS_CONFIG = "etcd-members"
 
 
 def member_url(p: Params, index: int) -> str:
@@ -37,10 +40,19 @@ def quota(size: str) -> int:
     return max(16 * 1024**2, min(LARGEST_QUOTA, (volume - min(LOGS, volume // 2)) // 2))
 
 
+def beginning(p: Params) -> tuple[str, str]:
+    """With whom a member without data starts, and whether they found a cluster.
+
+    A single member founds one, and is it; of several, who may found one or join is told when they start.
+    """
+    alone = not p.for_etcd.highly_available
+    return (f"etcd-0={member_url(p, 0)}", "new") if alone else (f"$({MEMBERS})", f"$({STATE})")
+
+
 def arguments(p: Params, name: str, ip: str, data_dir: str = "/var/lib/data", tls: str = TLS) -> list[str]:
     """etcd's command line; `name` and `ip` may be references to the container's environment."""
     host = f"{name}.{DISCOVERY}.{p.namespace}.svc"
-    members = ",".join(f"etcd-{i}={member_url(p, i)}" for i in range(p.replicas))
+    members, state = beginning(p)
     return [
         f"--name={name}",
         f"--data-dir={data_dir}",
@@ -51,7 +63,7 @@ def arguments(p: Params, name: str, ip: str, data_dir: str = "/var/lib/data", tl
         f"--listen-metrics-urls=http://{ip}:{METRICS_PORT}",
         f"--initial-cluster={members}",
         f"--initial-cluster-token={p.cluster_id or p.infra_id}",
-        "--initial-cluster-state=new",
+        f"--initial-cluster-state={state}",
         f"--cert-file={tls}/server/server.crt",
         f"--key-file={tls}/server/server.key",
         f"--trusted-ca-file={tls}/server/ca.crt",
@@ -70,6 +82,14 @@ def arguments(p: Params, name: str, ip: str, data_dir: str = "/var/lib/data", tl
     ]
 
 
+def joining(p: Params) -> dict[str, Manifest]:
+    """Read anew by every container that starts, so that what may start is decided without another template."""
+    if not p.for_etcd.highly_available:
+        return {}
+    keys = {MEMBERS: "members", STATE: "state"}
+    return {name: {"configMapKeyRef": {"name": MEMBERS_CONFIG, "key": key}} for name, key in keys.items()}
+
+
 def services(p: Params) -> list[Manifest]:
     if p.foreign_etcd:
         return []
@@ -85,7 +105,7 @@ def services(p: Params) -> list[Manifest]:
         "ports": [peer, client],
     }
     front: Manifest = {"selector": labels, "ports": [client, metrics]}
-    if not p.highly_available:
+    if not p.for_etcd.highly_available:
         # With one member there is none to choose: the API server's first connection need not wait for its readiness to
         # get around, which takes as long as starting it.
         front["publishNotReadyAddresses"] = True
@@ -101,7 +121,11 @@ def services(p: Params) -> list[Manifest]:
 
 def stateful_set(p: Params, config_hash: str, first: Sequence[Manifest] = ()) -> Manifest:
     """`first`: containers that run before etcd, in a cluster that starts from a snapshot."""
+    p = p.for_etcd
     labels = component_labels(p, COMPONENT)
+    strategy: Manifest = {"type": "RollingUpdate"}
+    if p.etcd_partition:
+        strategy["rollingUpdate"] = {"partition": p.etcd_partition}
     size = ("100m", "256Mi") if p.highly_available else ("6m", "64Mi")
     main = container(
         COMPONENT,
@@ -115,6 +139,7 @@ def stateful_set(p: Params, config_hash: str, first: Sequence[Manifest] = ()) ->
             "POD_NAME": {"fieldRef": {"fieldPath": "metadata.name"}},
             "POD_IP": {"fieldRef": {"fieldPath": "status.podIP"}},
             "GOGC": "50",
+            **joining(p),
         },
         startupProbe=http_probe("/readyz", "metrics", scheme="HTTP", failures=300),
         readinessProbe=http_probe("/readyz", "metrics", scheme="HTTP", period=steady_period(p), failures=3, timeout=5),
@@ -136,11 +161,11 @@ def stateful_set(p: Params, config_hash: str, first: Sequence[Manifest] = ()) ->
         first=first,
     )
     spec: Manifest = {
-        "replicas": p.replicas,
+        "replicas": p.members,
         "serviceName": DISCOVERY,
         "podManagementPolicy": "Parallel",
         "selector": {"matchLabels": labels},
-        "updateStrategy": {"type": "RollingUpdate"},
+        "updateStrategy": strategy,
         "persistentVolumeClaimRetentionPolicy": {"whenDeleted": "Retain", "whenScaled": "Retain"},
         "template": template(p, pod),
         "volumeClaimTemplates": [

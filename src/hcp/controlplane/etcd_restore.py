@@ -38,12 +38,14 @@ def problem(p: Params, image: str) -> str:
 
 def filler(p: Params, image: str) -> Manifest:
     """The first container of the pod."""
-    members = ",".join(f"etcd-{i}={etcd.member_url(p, i)}" for i in range(p.replicas))
+    members, state = etcd.beginning(p)
     words = [
         "--name=$(POD_NAME)",
         f"--initial-cluster={members}",
         f"--initial-cluster-token={p.cluster_id or p.infra_id}",
         f"--initial-advertise-peer-urls=https://$(POD_NAME).{etcd.DISCOVERY}.{p.namespace}.svc:2380",
+        # Who comes later has a cluster to join, and must not bring the old data back.
+        *([f"--initial-cluster-state={state}"] if state != "new" else []),
         *([f"--url={p.etcd_snapshot_url}"] if p.etcd_snapshot_url else []),
     ]
     return container(
@@ -53,5 +55,5 @@ def filler(p: Params, image: str) -> Manifest:
         resources=requests(p, etcd.COMPONENT, CONTAINER, "6m", "64Mi"),
         mounts={"data": "/var/lib"},
         writable=["data"],
-        env={"POD_NAME": {"fieldRef": {"fieldPath": "metadata.name"}}},
+        env={"POD_NAME": {"fieldRef": {"fieldPath": "metadata.name"}}, **etcd.joining(p)},
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hcp.api import defaults, names
@@ -94,6 +94,10 @@ class Params:
     etcd_storage_class: str = ""
     # Where the snapshot lies that a new etcd starts from.
     etcd_snapshot_url: str = ""
+    # How many members etcd has on its way from one number to another; 0: as many as it shall have.
+    etcd_members: int = 0
+    # Its pods below this number keep the template that they have.
+    etcd_partition: int = 0
     # Of an etcd that somebody else runs; empty: the control plane has its own.
     foreign_etcd: str = ""
     annotations: Mapping[str, str] = field(default_factory=dict)
@@ -137,6 +141,16 @@ class Params:
     def replicas(self) -> int:
         """Of etcd and kube-apiserver."""
         return 3 if self.highly_available else 1
+
+    @property
+    def members(self) -> int:
+        """Of etcd, at this moment."""
+        return self.etcd_members or self.replicas
+
+    @property
+    def for_etcd(self) -> Params:
+        """As etcd is made: as that of many members for as long as it has some, or shall have them."""
+        return replace(self, highly_available=self.highly_available or self.members > 1)
 
     @property
     def controllers(self) -> int:

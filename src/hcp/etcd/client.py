@@ -1,4 +1,4 @@
-"""Maintenance calls to one etcd member, over the JSON gateway it serves beside gRPC."""
+"""Calls to one etcd member: about itself and about who else is one, over the JSON gateway it serves beside gRPC."""
 
 from __future__ import annotations
 
@@ -55,6 +55,8 @@ class Member:
     size: int
     used: int
     quota: int
+    # It gets all data, but has no vote yet.
+    learner: bool = False
     # Alarms of the whole cluster, as this member knows them.
     errors: tuple[str, ...] = ()
 
@@ -66,6 +68,16 @@ class Member:
     def waste(self) -> int:
         """What defragmentation would give back."""
         return max(0, self.size - self.used)
+
+
+@dataclass(frozen=True, slots=True)
+class Peer:
+    """A member as the others know it. One without a name was added and has never started."""
+
+    id: str
+    url: str
+    name: str = ""
+    learner: bool = False
 
 
 def member(url: str, answer: dict[str, Any]) -> Member:
@@ -80,6 +92,7 @@ def member(url: str, answer: dict[str, Any]) -> Member:
         size=int(answer.get("dbSize") or 0),
         used=int(answer.get("dbSizeInUse") or 0),
         quota=int(answer.get("dbSizeQuota") or 0),
+        learner=bool(answer.get("isLearner")),
         errors=tuple(str(text) for text in answer.get("errors") or ()),
     )
 
@@ -100,6 +113,25 @@ class Etcd:
 
     async def status(self) -> Member:
         return member(self._url, await self._call("/v3/maintenance/status"))
+
+    async def members(self) -> list[Peer]:
+        """As a majority knows them; without one there is no answer."""
+        return _peers(await self._call("/v3/cluster/member/list", linearizable=True))
+
+    async def add_learner(self, url: str) -> None:
+        await self._call("/v3/cluster/member/add", peerURLs=[url], isLearner=True)
+
+    async def promote(self, member_id: str) -> None:
+        """Refused while it is behind."""
+        await self._call("/v3/cluster/member/promote", ID=member_id)
+
+    async def remove(self, member_id: str) -> None:
+        """Refused where the rest would have no majority."""
+        await self._call("/v3/cluster/member/remove", ID=member_id)
+
+    async def hand_over(self, member_id: str) -> None:
+        """Have another member lead; only the leader does it."""
+        await self._call("/v3/maintenance/transfer-leadership", targetID=member_id)
 
     async def compact(self, revision: int) -> None:
         """Forget what was before this revision. That somebody else did it already is as good."""
@@ -146,6 +178,18 @@ class Etcd:
     async def _call(self, path: str, **body: Any) -> dict[str, Any]:
         answer = await self._client.raw("POST", path, body=body)
         return answer if isinstance(answer, dict) else {}
+
+
+def _peers(answer: dict[str, Any]) -> list[Peer]:
+    return [
+        Peer(
+            id=str(one.get("ID") or ""),
+            url=str(next(iter(one.get("peerURLs") or ()), "")),
+            name=str(one.get("name") or ""),
+            learner=bool(one.get("isLearner")),
+        )
+        for one in answer.get("members") or ()
+    ]
 
 
 async def _lines(content: aiohttp.StreamReader) -> AsyncIterator[bytes]:

@@ -66,7 +66,7 @@ def _control_plane(seen: Observed, reached: str) -> list[Operator]:
         mine = upgradeable if name == "kube-apiserver" else _WELL
         made.append(Operator(name, *verdict, mine, seen.release.version if newest else reached))
     if seen.etcd is not None:
-        verdict = _workload(seen.etcd, workloads.quorum(seen.etcd), _members(seen.etcd))
+        verdict = _workload(seen.etcd, workloads.quorum(seen.etcd, seen.etcd_voters), _members(seen.etcd))
         available, progressing, degraded = verdict
         if seen.etcd_full:
             degraded = (True, c.ETCD_NO_SPACE, seen.etcd_full)

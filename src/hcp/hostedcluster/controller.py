@@ -13,6 +13,7 @@ from hcp.hostedcluster.cache import LABELLED, SHARED, Cache
 from hcp.hostedcluster.canary import Canary
 from hcp.hostedcluster.catalog_digests import CatalogDigests
 from hcp.hostedcluster.etcd_maintenance import EtcdMaintenance
+from hcp.hostedcluster.etcd_membership import EtcdMembership
 from hcp.hostedcluster.external_names import ExternalNames
 from hcp.hostedcluster.foreign_namespaces import ForeignNamespaces
 from hcp.hostedcluster.infra_ingress import InfraIngress
@@ -47,7 +48,13 @@ class HostedClusters:
     """The controller and what its passes share; `release` also serves node pools."""
 
     def __init__(
-        self, ctx: OperatorContext, guests: Keeper, care: EtcdMaintenance, platform: Platform, machines: MachineSleep
+        self,
+        ctx: OperatorContext,
+        guests: Keeper,
+        care: EtcdMaintenance,
+        membership: EtcdMembership,
+        platform: Platform,
+        machines: MachineSleep,
     ) -> None:
         self.ctx = ctx
         self.cache = Cache(ctx.client, ctx.informers)
@@ -55,7 +62,7 @@ class HostedClusters:
         registries = Registries(lambda: networks.now().hidden, ctx.internal_registries, ctx.insecure_registries)
         self._releases = Releases(self.cache, registries, self._changed, ctx.registry_overrides)
         self._foreign_namespaces = ForeignNamespaces(ctx.client, self._changed)
-        guests.on_change = care.on_change = machines.on_change = self._changed
+        guests.on_change = care.on_change = membership.on_change = machines.on_change = self._changed
         start_queue = StartQueue(self._changed)
         self._updates = UpdateReader(self._releases, self._changed)
         self._catalogs = CatalogDigests(self._releases, self._changed)
@@ -63,7 +70,7 @@ class HostedClusters:
         self._canary = Canary(outside, self._changed)
         self._names = ExternalNames(self._changed)
         self._infra_ingress = InfraIngress(InfraClients(ctx.client, ctx.guests.pool), self._changed)
-        shared = (self.cache, self._releases, guests, care, start_queue, self._foreign_namespaces)
+        shared = (self.cache, self._releases, guests, care, membership, start_queue, self._foreign_namespaces)
         asked = (self._updates, self._catalogs, platform, self._canary, self._names, self._infra_ingress)
         self._troubles = PodTroubles(ctx.client, self._changed)
         tools = Tools(ctx, *shared, *asked, machines, self._troubles)

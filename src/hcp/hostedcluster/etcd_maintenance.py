@@ -106,10 +106,15 @@ class EtcdMaintenance:
                 gauge.remove(namespace=namespace, name=name)
 
     def update(
-        self, p: Params, cluster: dict[str, Any], client: dict[str, Any] | None, workload: Mapping[str, Any] | None
+        self,
+        p: Params,
+        cluster: dict[str, Any],
+        client: dict[str, Any] | None,
+        workload: Mapping[str, Any] | None,
+        voters: int = 0,
     ) -> None:
         """Take over what a pass knows; the first look follows when the members are up."""
-        if not self._reachable or client is None or not quorum(workload):
+        if not self._reachable or client is None or not quorum(workload, voters):
             return
         key, data = p.key, secret_data(client)
         identity = Identity(data["ca.crt"], data["etcd-client.crt"], data["etcd-client.key"])
@@ -182,7 +187,7 @@ class EtcdMaintenance:
 
     async def _members(self, wanted: Wanted) -> list[Member]:
         """All of them. One that is away stops this: to stop another one beside it could cost the quorum."""
-        return [await self._ask(wanted, index) for index in range(wanted.params.replicas)]
+        return [await self._ask(wanted, index) for index in range(wanted.params.members)]
 
     async def _ask(self, wanted: Wanted, index: int | None) -> Member:
         async with Etcd(self._where(wanted.params, index), wanted.identity) as one:

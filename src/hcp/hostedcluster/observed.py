@@ -10,6 +10,7 @@ from hcp.api import conditions as c
 from hcp.api.pause import Pause
 from hcp.controlplane.params import Endpoint
 from hcp.controlplane.storage_plan import Plan
+from hcp.etcd.membership import Record
 from hcp.guest.state import GuestState
 from hcp.hostedcluster.hibernation import Sleep
 from hcp.hostedcluster.update_status import Updates
@@ -113,6 +114,10 @@ class Observed:
     etcd_problem: str = ""
     # None: not asked yet; "": takes writes; else why it does not.
     etcd_full: str | None = None
+    # What was decided about its members; None: it has one and always had.
+    etcd_record: Record | None = None
+    # What is being done about them.
+    etcd_change: str = ""
     # Why the snapshot that is asked for cannot be taken.
     restore_problem: str = ""
     # Of an etcd that somebody else runs; None: not looked at; "": we can log in; else why not.
@@ -153,6 +158,11 @@ class Observed:
     updates: Updates | None = None
     kubeconfig: str = ""
     custom_kubeconfig: str = ""
+
+    @property
+    def etcd_voters(self) -> int:
+        """How many members of etcd decide; 0: all that there should be."""
+        return self.etcd_record.voters if self.etcd_record is not None else 0
 
     @property
     def invalid(self) -> tuple[str, ...]:

@@ -10,9 +10,10 @@ from hcp.api import names
 from hcp.api.paths import at
 from hcp.api.pause import Pause
 from hcp.api.spec import is_unmanaged
-from hcp.controlplane import audit, tls_profiles, tuning
+from hcp.controlplane import audit, etcd, etcd_members, tls_profiles, tuning
 from hcp.controlplane.params import Params
 from hcp.errors import sentence
+from hcp.etcd.membership import Record
 from hcp.guest.own_network import own_network
 from hcp.hostedcluster import (
     defaults,
@@ -31,7 +32,7 @@ from hcp.hostedcluster.hibernation import Sleep
 from hcp.hostedcluster.observed import Observed
 from hcp.hostedcluster.phases import PHASES, RESTING, SLEEPING, rotation
 from hcp.hostedcluster.scope import Learned, Object, Scope, Tools
-from hcp.kube.resources import DEPLOYMENTS, HOSTEDCLUSTERS, INGRESS_CONFIGS, ROUTES, STATEFULSETS
+from hcp.kube.resources import CONFIGMAPS, DEPLOYMENTS, HOSTEDCLUSTERS, INGRESS_CONFIGS, ROUTES, STATEFULSETS
 from hcp.kubevirt import owner_annotations
 from hcp.kubevirt.infra import credentials
 from hcp.kubevirt.networks import ManagementNetworks
@@ -131,6 +132,9 @@ class HostedClusterKind(Kind[Scope, Learned]):
         )
         since = wake_requests.mark(obj, self._api_route(obj))
         params = replace(params, asleep=sleep.empty(self._workloads(params)), sleeps_since=since)
+        if (record := self._members(params)) is not None:
+            params = replace(params, etcd_members=record.replicas, etcd_partition=record.partition(params.replicas))
+            seen = replace(seen, etcd_record=record)
         return Scope(self._tools, obj, params, now, seen, await ownership.look(self._ctx.client, obj))
 
     def _sleep(self, obj: Object, params: Params, now: dt.datetime) -> Sleep:
@@ -140,12 +144,22 @@ class HostedClusterKind(Kind[Scope, Learned]):
         on_request = wake_requests.possible(params.annotations, params.published("APIServer").type)
         return Sleep(asked, stage(obj), machines, command=command, on_request=on_request)
 
+    def _members(self, params: Params) -> Record | None:
+        """What is decided about the members of etcd; None for one that never had several."""
+        if params.foreign_etcd:
+            return None
+        written = etcd_members.read(self._tools.cache.get(CONFIGMAPS, etcd.MEMBERS_CONFIG, params.namespace))
+        if written is not None or not params.highly_available:
+            return written
+        return etcd_members.first(params, self._tools.cache.get(STATEFULSETS, etcd.COMPONENT, params.namespace))
+
     def _workloads(self, params: Params) -> list[Object]:
         found = (STATEFULSETS, "etcd"), (DEPLOYMENTS, "kube-apiserver")
         return [live for kind, name in found if (live := self._tools.cache.get(kind, name, params.namespace))]
 
     def phases(self, scope: Scope) -> Phases[Scope, Learned]:
         if scope.seen.pause.paused:
+            self._tools.membership.forget(scope.params.key)
             return RESTING
         return SLEEPING if scope.seen.sleep.quiet else PHASES
 

@@ -34,7 +34,7 @@ def verdicts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
 
 def _snapshot(seen: Observed, *, sent: bool, done: bool) -> Verdict:
     """etcd starts only after the container that restores has ended well: its first quorum proves it."""
-    if done or quorum(seen.etcd):
+    if done or quorum(seen.etcd, seen.etcd_voters):
         return True, c.AS_EXPECTED, "etcd started from the snapshot"
     if seen.restore_problem:
         return False, c.INVALID_SNAPSHOT_URL, f"etcd is not started: {seen.restore_problem}"

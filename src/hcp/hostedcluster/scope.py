@@ -15,6 +15,7 @@ from hcp.hostedcluster.cache import Cache
 from hcp.hostedcluster.canary import Canary
 from hcp.hostedcluster.catalog_digests import CatalogDigests
 from hcp.hostedcluster.etcd_maintenance import EtcdMaintenance
+from hcp.hostedcluster.etcd_membership import EtcdMembership
 from hcp.hostedcluster.external_names import ExternalNames
 from hcp.hostedcluster.foreign_namespaces import ForeignNamespaces
 from hcp.hostedcluster.infra_ingress import InfraIngress
@@ -46,6 +47,7 @@ class Tools:
     releases: Releases
     guests: Keeper
     care: EtcdMaintenance
+    membership: EtcdMembership
     start_queue: StartQueue
     foreign_namespaces: ForeignNamespaces
     updates: UpdateReader
@@ -66,6 +68,7 @@ class Tools:
         """Nobody asks anything of this cluster, or for it."""
         self.guests.forget(key)
         self.care.forget(key)
+        self.membership.forget(key)
         self.updates.forget(key)
         self.catalogs.forget(key)
         self.platform.forget(key)

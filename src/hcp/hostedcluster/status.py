@@ -241,10 +241,12 @@ def _etcd(cluster: Mapping[str, Any], seen: Observed) -> Verdict:
     if seen.etcd is None:
         return False, c.STATEFULSET_NOT_FOUND, "StatefulSet etcd does not exist yet"
     ready, wanted = members(seen.etcd)
-    if quorum(seen.etcd):
-        return _room(cluster, seen) or (True, c.QUORUM_AVAILABLE, f"{ready} of {wanted} members are ready")
-    why = f": {seen.etcd_problem}" if seen.etcd_problem else _why(seen, "etcd")
-    back = "" if seen.etcd_problem or wanted == 1 or not _ran(cluster) else f". {_WAY_BACK}"
+    if quorum(seen.etcd, seen.etcd_voters):
+        also = f"; {seen.etcd_change}" if seen.etcd_change else ""
+        return _room(cluster, seen) or (True, c.QUORUM_AVAILABLE, f"{ready} of {wanted} members are ready{also}")
+    known = "; ".join(filter(None, (seen.etcd_problem, seen.etcd_change)))
+    why = f": {known}" if known else _why(seen, "etcd")
+    back = "" if known or wanted == 1 or not _ran(cluster) else f". {_WAY_BACK}"
     said = f"Waiting for etcd to reach quorum, {ready} of {wanted} are ready{why}{back}"
     return False, c.ETCD_WAITING_FOR_QUORUM, said
 

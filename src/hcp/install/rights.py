@@ -61,7 +61,8 @@ def operator_rules() -> list[Object]:
         # Those that the storage driver and the autoscaler of a hosted cluster run as.
         rule("", "serviceaccounts", ["create"]),
         {**rule("", "serviceaccounts", ["patch"]), "resourceNames": [names.CSI_ACCOUNT, names.AUTOSCALER]},
-        rule("", "persistentvolumeclaims", ["get", *write]),
+        # Volumes of members that etcd does not have any more are deleted.
+        rule("", "persistentvolumeclaims", ["get", *write, "delete"]),
         rule("", "events", write),
         rule("", "resourcequotas", [*FOLLOW, *write]),
         rule("", "nodes", FOLLOW),

@@ -115,6 +115,14 @@ CONTROLLERS = (
     ),
     Entry("etcd", "hostedcluster", "asks each etcd how full it is", "compaction and defragmentation of etcd"),
     Entry(
+        "etcd-members",
+        "hostedcluster",
+        "nothing: takes what a pass of `hostedcluster` found; while a member is missing or their number changes, asks "
+        "each member and lists their pods",
+        "members of etcd, and ConfigMap `etcd-members` after they have founded it; deletes pods and claims of members "
+        "that are replaced or gone",
+    ),
+    Entry(
         "cluster-version",
         "guest",
         "nothing: takes what a pass of `hostedcluster` found, and looks for drift every five minutes",

@@ -14,6 +14,7 @@ from hcp.guest.sessions import GuestSessions
 from hcp.guest.views import Views
 from hcp.hostedcluster.controller import HostedClusters
 from hcp.hostedcluster.etcd_maintenance import EtcdMaintenance
+from hcp.hostedcluster.etcd_membership import EtcdMembership
 from hcp.ignition.certificates import EndpointCertificates
 from hcp.kubevirt.infra import InfraClients
 from hcp.kubevirt.isolation import Isolation
@@ -35,10 +36,11 @@ def everything(ctx: OperatorContext, support: Support, *, own_cluster_api: bool)
     views = Views()
     ctx.closers.append(views.close)
 
-    # Beside the passes over HostedClusters: the inside of guests, and how full each etcd is. A guest or an etcd that
-    # hangs holds up nobody; what was found is in the next pass's status.
+    # Beside the passes over HostedClusters: the inside of guests, how full each etcd is, and who its members are. A
+    # guest or an etcd that hangs holds up nobody; what was found is in the next pass's status.
     guests = Keeper(ctx, views)
     care = EtcdMaintenance(ctx)
+    membership = EtcdMembership(ctx)
 
     # What clusters with nodes tell about themselves from inside: version, parts, settings.
     platform = Platform(ctx)
@@ -47,12 +49,13 @@ def everything(ctx: OperatorContext, support: Support, *, own_cluster_api: bool)
     machines = sleeping_machines(ctx)
 
     # HostedClusters: control planes and their status.
-    clusters = HostedClusters(ctx, guests, care, platform, machines)
+    clusters = HostedClusters(ctx, guests, care, membership, platform, machines)
 
     return [
         clusters.wire(),
         guests.wire(),
         care.controller,
+        membership.controller,
         platform.controller,
         *for_nodes(ctx, views, clusters.release, machines),
         # Cluster API itself, unless this management cluster has its own.

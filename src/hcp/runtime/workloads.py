@@ -67,10 +67,10 @@ def lacking(etcd: Workload | None) -> int:
     return max(0, wanted(etcd) - members(etcd)[0]) if etcd is not None else 0
 
 
-def quorum(etcd: Workload | None) -> bool:
-    """Whether enough members are ready to decide anything."""
+def quorum(etcd: Workload | None, voters: int = 0) -> bool:
+    """Whether enough members are ready to decide anything; `voters`: how many decide, if not all of them."""
     ready, number = members(etcd)
-    return etcd is not None and ready >= number // 2 + 1
+    return etcd is not None and ready >= (voters or number) // 2 + 1
 
 
 def _is_daemon_set(workload: Workload) -> bool:

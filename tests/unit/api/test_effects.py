@@ -21,6 +21,7 @@ BY_HASH = {"serviceAccountSigningKey", "secretEncryption"}
 CHANGES: dict[str, Any] = {
     "controlPlaneRelease": {"image": "registry.example/release:2"},
     "kubeAPIServerDNSName": "api.example.com",
+    "controllerAvailabilityPolicy": "HighlyAvailable",
     "infrastructureAvailabilityPolicy": "HighlyAvailable",
     "pullSecret": {"name": LATER},
     "sshKey": {"name": LATER},

@@ -5,8 +5,9 @@ import json
 
 from tests.support.unit.controlplane import params
 
-from hcp.controlplane import apiserver, apiserver_config, audit, controller_manager, etcd
+from hcp.controlplane import apiserver, apiserver_config, audit, controller_manager, etcd_members
 from hcp.controlplane.namespace import UID_ANNOTATION, free_uid, namespace
+from hcp.etcd.membership import Record
 
 
 def test_encryption_writes_with_the_first_key_and_reads_plain_text() -> None:
@@ -42,9 +43,8 @@ def test_arguments_carry_the_networks() -> None:
 
 
 def test_etcd_members_know_each_other() -> None:
-    args = etcd.arguments(params(highly_available=True), "$(POD_NAME)", "$(POD_IP)")
-    (members,) = [a for a in args if a.startswith("--initial-cluster=")]
-    assert members.count("etcd-discovery.clusters-demo.svc:2380") == 3
+    founding = etcd_members.manifest(params(highly_available=True), Record(3, founding=True))
+    assert founding["data"]["members"].count("etcd-discovery.clusters-demo.svc:2380") == 3
 
 
 def test_user_ids_are_never_given_twice() -> None:

@@ -9,6 +9,7 @@ from tests.support.unit.hostedcluster import cluster, deployment, etcd
 from hcp.api import conditions as c
 from hcp.api.pause import Pause
 from hcp.controlplane.params import Endpoint
+from hcp.etcd.membership import Record
 from hcp.guest.state import GuestState, Part
 from hcp.hostedcluster import ignored_fields, projected_status, status
 from hcp.hostedcluster.observed import Observed, ReleaseState
@@ -308,3 +309,16 @@ def test_what_is_known_of_somebody_elses_etcd_stays_while_nobody_looks() -> None
     made["status"] = status.compute(made, healthy(etcd=None, foreign_etcd=""), NOW)
     after = status.compute(made, healthy(etcd=None), LATER)
     assert verdict(after, "UnmanagedEtcdAvailable") == ("True", "AsExpected")
+
+
+def test_members_that_join_or_leave_are_told_and_a_learner_costs_no_majority() -> None:
+    many = cluster(controllerAvailabilityPolicy="HighlyAvailable")
+    joining = healthy(etcd=etcd(1, 2), etcd_record=Record(2, joining=1), etcd_change="etcd grows to 3 members")
+    found = get_condition(status.compute(many, joining, NOW)["conditions"], c.ETCD_AVAILABLE)
+    assert found is not None
+    assert (found["status"], found["message"]) == ("True", "1 of 2 members are ready; etcd grows to 3 members")
+    lost = healthy(etcd=etcd(1, 3), etcd_record=Record(3), etcd_change="nobody can be replaced")
+    found = get_condition(status.compute(many, lost, NOW)["conditions"], c.ETCD_AVAILABLE)
+    assert found is not None
+    assert found["status"] == "False"
+    assert "nobody can be replaced" in found["message"]

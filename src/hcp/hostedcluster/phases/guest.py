@@ -17,7 +17,9 @@ async def run(scope: Scope) -> Learned | None:
     if scope.claim.foreign:
         return None
     tools, p = scope.tools, scope.params
-    tools.care.update(p, scope.cluster, scope.made.get(("Secret", "etcd-client-tls")), scope.seen.etcd)
+    login, record = scope.made.get(("Secret", "etcd-client-tls")), scope.seen.etcd_record
+    tools.care.update(p, scope.cluster, login, scope.seen.etcd, scope.seen.etcd_voters)
+    tools.membership.update(p, scope.cluster, login, record, scope.seen.etcd)
     kubeconfigs = {
         name: scope.made[("Secret", name)]
         for name in (PUBLISHED_KUBECONFIG, scope.ctx.guests.secret_name)
@@ -27,7 +29,8 @@ async def run(scope: Scope) -> Learned | None:
     tools.guests.update(p.key, Wanted(p.namespace, guest_params(scope), kubeconfigs, answers, scope.seen.rewrite))
     known = tools.guests.state(p.key)
     full = tools.care.state(p.key).full
-    return Learned(seen={"api_health": known.health, "guest": known.guest, "etcd_full": full})
+    change = tools.membership.text(p.key)
+    return Learned(seen={"api_health": known.health, "guest": known.guest, "etcd_full": full, "etcd_change": change})
 
 
 def guest_params(scope: Scope) -> GuestParams | None:
