@@ -112,8 +112,8 @@ CONTROLLERS = (
         "guest",
         "inside each guest: its Nodes, our DaemonSets, Deployments and StatefulSets, the konnectivity agents, the API "
         "of metrics, and whether there is any NetworkPolicy; asks the published address and the tunnel",
-        "the parts inside guests; after a new minor all that guests store, anew, and ConfigMap `storage-migration` in the "
-        "hosted namespace",
+        "the parts inside guests; after a new minor all that guests store, anew, and in the hosted namespace ConfigMap "
+        "`storage-migration`",
     ),
     Entry("etcd", "hostedcluster", "asks each etcd how full it is", "compaction and defragmentation of etcd"),
     Entry(
