@@ -65,6 +65,8 @@ async def chaos(name: str, seed: int, faults: int) -> list[str]:
         management = await asyncio.to_thread(_management, name, folder)
         lives = Lives(management, folder, await push_next(name, folder))
         async with Client(load_config(management.kubeconfig), user_agent="chaos") as client:
+            if wrong := await _none(KEPT, lambda: audit.healthy(client, KEPT, lives.image_of(upgraded=False))):
+                return wrong
             before = await audit.made_of(client, KEPT)
             run = f"c{int(time.time())}"
             async with AsyncExitStack() as ledgers:
