@@ -44,7 +44,7 @@ def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
         found = Cluster(NAME, folder)
         hcp("install", "--kubeconfig", str(found.kubeconfig), "--wait-until-available")
         found.apply(namespace(NS), namespace(WEB))
-        create(found, folder, HOSTED, publish={"type": "Route"})
+        create(found, folder, HOSTED)
         second = f"hcp-{NAME}-2"
         found.apply(server(WEB, "web", found.image(), nodeName=second))
         found.wait_pods(WEB, "web")
