@@ -8,12 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hcp.local.state.spec import Spec
+from hcp.local.state.spec import DEFAULT_KUBERNETES, Spec
 
 if TYPE_CHECKING:
     from hcp.payload import Progress
 
 ETCD = "etcd"
+# Of a cluster that nobody asked another minor for.
+API = (ETCD, f"kubernetes-{DEFAULT_KUBERNETES}")
 NODE = ("containerd", "runc", "cni-plugins", "registry", "node-tools")
 MIRROR_PROXY = "mirror-proxy"
 IMAGES = (
