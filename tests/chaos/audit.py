@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tests.support import management as s
@@ -103,7 +103,7 @@ async def doubles(client: Client, ns: str) -> list[str]:
     return [*counted(ns, lists), *unowned(ns, lists)]
 
 
-def counted(ns: str, lists: Mapping[str, list[Object]]) -> list[str]:
+def counted(ns: str, lists: Mapping[str, Sequence[Object]]) -> list[str]:
     """Pure: every workload has exactly its pods, and a Deployment has them of one template."""
     wrong = []
     pods = [one for one in lists["Pod"] if not one["metadata"].get("deletionTimestamp")]
@@ -126,13 +126,13 @@ def counted(ns: str, lists: Mapping[str, list[Object]]) -> list[str]:
     return wrong
 
 
-def _pods(ns: str, what: str, replicas: int, pods: list[Object]) -> list[str]:
+def _pods(ns: str, what: str, replicas: int, pods: Sequence[Object]) -> list[str]:
     """A pod that failed with its node and was replaced stays as a record; it runs nothing."""
     running = [one for one in pods if at(one, "status.phase") not in ("Failed", "Succeeded")]
     return [f"{ns}: {what} has {len(running)} pods, not {replicas}"] if len(running) != replicas else []
 
 
-def unowned(ns: str, lists: Mapping[str, list[Object]]) -> list[str]:
+def unowned(ns: str, lists: Mapping[str, Sequence[Object]]) -> list[str]:
     """Pure: nobody in the namespace belongs to somebody of it who is not there."""
     there = {one["metadata"]["uid"] for objects in lists.values() for one in objects}
     return [

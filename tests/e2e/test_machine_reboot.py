@@ -80,12 +80,12 @@ def power_off(bystander: subprocess.Popen[bytes]) -> list[int]:
         assert running is not None, f"{node.name} is not running"
         os.kill(running.pid, signal.SIGKILL)
         ended.append(running.pid)
-        eventually_sync(lambda r=running: control.start_time(r.pid) != r.started, "its end", 120)
+        eventually_sync(lambda r=running: control.start_time(r.pid) != r.started, "its end", 120)  # type: ignore[misc]
         # Another boot: the number of the process is that of somebody else by now, who began at the very same tick.
         facts = {"pid": bystander.pid, "started": control.start_time(bystander.pid), "boot": str(uuid.uuid4())}
         its.supervisor.write_text(json.dumps(facts))
     for node in all_nodes(found):
-        eventually_sync(lambda n=node: f" {n.link}@" not in ip("link", "show"), "its link is gone", 60)
+        eventually_sync(lambda n=node: f" {n.link}@" not in ip("link", "show"), "its link is gone", 60)  # type: ignore[misc]
     for family in ("ip", "ip6"):
         table = f"hcp_local_{found.addresses.number}"
         if f"table {family} {table}\n" in nft("list", "tables"):
