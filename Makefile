@@ -26,7 +26,7 @@ SLOWEST = --durations=15 --durations-min=5
 # Tests that follow HyperShift's guides lie together, whatever they need to run.
 GUIDES = $(foreach name,$(1),tests/guides/test_guide_$(name).py)
 
-.PHONY: help install demo test test-unit test-integration test-odd test-security test-smoke test-e2e test-platform test-storage test-catalogs test-login \
+.PHONY: help install demo test test-unit test-integration test-odd test-security test-smoke test-e2e chaos test-platform test-storage test-catalogs test-login \
 	test-network test-gateway test-monitoring test-autoscaling test-fresh conformance fidelity lint format docs wheel clean clean-all
 
 help:  ## This list
@@ -79,6 +79,10 @@ test-smoke: install  ## The whole way once, with real virtual machines; needs ro
 test-e2e: install  ## Every end-to-end path; takes long, needs root
 	$(BIN)/hcp payload build csi-sidecars >/dev/null
 	$(BIN)/pytest -q tests/e2e $(call GUIDES,create manage ingress external_infra catalogs)
+
+# FAULTS, SEED, NAME, KEEP: docs/chaos.md
+chaos: install  ## Kills, stops, partitions and fills while hosted control planes come and go, then counts; needs root
+	$(BIN)/python -u -m tests.chaos.run --name=$(or $(NAME),chaos) --faults=$(or $(FAULTS),200) $(if $(SEED),--seed=$(SEED)) $(if $(KEEP),--keep)
 
 # Prometheus, dex and oc are compiled first, which takes half an hour.
 test-platform: install  ## Ingress, logins, oc, a browser, monitoring and a base domain on two machines; needs root

@@ -6,10 +6,8 @@ What clients see is printed; the bounds are those that were promised, far from w
 from __future__ import annotations
 
 import asyncio
-import subprocess
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -17,13 +15,12 @@ from tests.support.e2e.connections import Asking, steadily
 from tests.support.e2e.control_planes import NS, available, condition, create
 from tests.support.e2e.ledger import Ledger, writing
 from tests.support.e2e.local_tools import Cluster, hcp
+from tests.support.e2e.partition import partitioned
 from tests.support.eventually import eventually, eventually_sync
 
-from hcp import payload
 from hcp.kube import ClusterConfig, load_config
 from hcp.local.state import spec as specs
 from hcp.local.state.layout import Layout
-from hcp.local.state.nodes import all_nodes
 
 NAME = "e2e-ha"
 CLUSTER = "spread"
@@ -89,27 +86,6 @@ async def further(ledger: Ledger, rounds: int) -> None:
     await eventually(written, "writes go on")
 
 
-@contextmanager
-def partitioned(one: int, other: int) -> Iterator[None]:
-    """No packet between two nodes; the machine leads all of them."""
-    tools, spec = payload.find("node-tools"), specs.load(Layout.of(NAME))
-    assert tools is not None
-    assert spec is not None
-    links = {node.index: node.link for node in all_nodes(spec)}
-    a, b = links[one], links[other]
-    table = "table ip hcp_e2e_partition"
-    rules = f"""{table} {{ chain f {{ type filter hook forward priority -10; policy accept;
-      iifname "{a}" oifname "{b}" drop
-      iifname "{b}" oifname "{a}" drop
-    }} }}"""
-    nft = str(tools / "bin" / "nft")
-    subprocess.run([nft, "-f", "-"], input=rules, text=True, check=True)
-    try:
-        yield
-    finally:
-        subprocess.run([nft, "delete", *table.split()], check=True)
-
-
 def test_replicas_are_spread_over_the_nodes(management: Cluster) -> None:
     for app in ("etcd", "kube-apiserver"):
         placed = where(management, app)
@@ -157,7 +133,7 @@ async def test_members_of_etcd_are_killed_one_after_the_other(management: Cluste
 async def test_members_that_cannot_reach_each_other_lose_and_repeat_nothing(management: Cluster) -> None:
     async with writing(guest(management), "split") as ledger:
         for one, other in ((2, 3), (1, 3)):
-            with partitioned(one, other):
+            with partitioned(NAME, one, other):
                 before = ledger.tried
                 await further(ledger, before + 50)
             await asyncio.to_thread(whole, management)

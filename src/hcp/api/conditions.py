@@ -50,6 +50,8 @@ CONTROL_PLANE_SPREAD = "ControlPlaneSpread"
 FIELDS_HONOURED = "AllFieldsHonoured"
 # Ours: whether volumes of the infra cluster can be had inside, where the release has storage or somebody asked for it.
 STORAGE_AVAILABLE = "StorageAvailable"
+# Ours: only on clusters whose control plane has ever reached another Kubernetes minor.
+STORAGE_VERSIONS_UP_TO_DATE = "StorageVersionsUpToDate"
 # Ours: only on clusters whose authorities were ever asked to change.
 CERTIFICATES_UP_TO_DATE = "CertificatesUpToDate"
 
@@ -136,6 +138,9 @@ TOO_MANY_UNHEALTHY = "TooManyUnhealthy"
 WAITING_FOR_NODES = "WaitingForNodes"
 NODES_NOT_READY = "NodesNotReady"
 NO_STORAGE_CLASS = "NoStorageClass"
+# Of objects that are stored anew for a new minor.
+MIGRATING = "Migrating"
+OBJECTS_REFUSED = "ObjectsRefused"
 INFRA_RIGHTS_MISSING = "InfraRightsMissing"
 FIELDS_NOT_HONOURED = "FieldsNotHonoured"
 # Of updates that cannot be looked up; as the version operator of OpenShift spells them.

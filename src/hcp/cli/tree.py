@@ -52,6 +52,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "rbac node-guard": ("rbac.node_guard", "Print an AdminNetworkPolicy that keeps virtual machines off nodes"),
     "demo": ("demo", "Show the whole thing on this machine"),
     "local up": ("local.up", "Start an embedded management cluster on this machine"),
+    "local upgrade": ("local.upgrade", "Move an embedded cluster to a newer Kubernetes"),
     "local status": ("local.status", "Show an embedded cluster's processes and addresses"),
     "local logs": ("local.logs", "Show the logs of an embedded cluster's processes"),
     "local down": ("local.down", "Stop an embedded cluster"),

@@ -25,6 +25,7 @@ from hcp.guest import (
     login,
     look,
     manifests,
+    migration,
     node_trust,
     old_classes,
     olm,
@@ -32,6 +33,7 @@ from hcp.guest import (
     storage,
 )
 from hcp.guest.applying import AT_ONCE, apply_definitions
+from hcp.guest.migration_record import Move
 from hcp.guest.monitoring import end as monitoring_end
 from hcp.guest.monitoring import serving
 from hcp.guest.objects import SYSTEM, GuestParams, Manifest
@@ -82,6 +84,8 @@ class State:
     applied_at: float = 0.0
     # Fingerprint of the encryption key under which everything was written last.
     rewritten: str = ""
+    # How storing everything anew for a new minor goes.
+    migration: migration.State = field(default_factory=migration.State)
     # Whether there is any catalog of operators, or an operator out of one.
     catalogs: bool = False
     # What is left of those who read them when there is none; None: not known.
@@ -107,6 +111,8 @@ class Wanted:
     serving: bool
     # Fingerprint of the encryption key under which everything has to be written once more.
     rewrite: str = ""
+    # The Kubernetes minor as which everything has to be stored; None where there never was another.
+    move: Move | None = None
 
 
 class Keeper:
@@ -200,6 +206,8 @@ class Keeper:
             self.on_change(key)
         quiet = not guest.problem and guest.data_plane[0] != "False" and state.seen is not None
         steady = quiet and state.olm is not olm_end.Left.ENDING
+        if state.migration.more:
+            return Result(0.0)
         return Result(ASK_STEADY if steady else ASK_WAITING)
 
     async def _probe(self, wanted: Wanted) -> str:
@@ -265,6 +273,10 @@ class Keeper:
             count = await rewrite_encrypted(client)
             log.info("stored again under a new encryption key", extra={"key": key, "objects": count})
             state.rewritten = wanted.rewrite
+            self.on_change(key)
+        if wanted.move is not None and await migration.step(
+            self._ctx.client, client, wanted.hosted_ns, wanted.move, state.migration
+        ):
             self.on_change(key)
         async with asyncio.timeout(KEEP_TIMEOUT):
             seen = state.seen = look.look(view, objects)

@@ -11,6 +11,7 @@ from hcp.api.pause import Pause
 from hcp.controlplane.params import Endpoint
 from hcp.controlplane.storage_plan import Plan
 from hcp.etcd.membership import Record
+from hcp.guest.migration import Told
 from hcp.guest.state import GuestState
 from hcp.hostedcluster.hibernation import Sleep
 from hcp.hostedcluster.update_status import Updates
@@ -135,6 +136,8 @@ class Observed:
     # Fingerprint of the key everything shall be stored under, and of the one it was last rewritten under.
     rewrite: str = ""
     rewritten: str = ""
+    # How storing everything anew for a new minor goes; None: not asked for, or nothing known yet.
+    stored: Told | None = None
     # None: not looked at, or nothing to tell.
     storage: StorageState | None = None
     ingress: IngressState = field(default_factory=IngressState)

@@ -20,6 +20,7 @@ from hcp.hostedcluster import (
     outside_status,
     pod_trouble,
     restore_status,
+    storage_move,
     storage_status,
     update_status,
     version,
@@ -164,6 +165,8 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
             seen.encryption,
             _ENCRYPTION_STEPS.get(seen.encryption, ""),
         )
+    if seen.stored is not None:
+        parts[c.STORAGE_VERSIONS_UP_TO_DATE] = storage_move.verdict(seen.stored)
     known = get_condition(at(cluster, "status.conditions"), c.STORAGE_AVAILABLE)
     if (volumes := storage_status.verdict(seen.storage, _read(known) if known else NOT_LOOKED_AT)) is not None:
         parts[c.STORAGE_AVAILABLE] = volumes

@@ -56,6 +56,7 @@ HOSTED_CLUSTER_CONDITIONS = (
     c.RECONCILIATION_ACTIVE,
     c.RECONCILIATION_SUCCEEDED,
     c.STORAGE_AVAILABLE,
+    c.STORAGE_VERSIONS_UP_TO_DATE,
     c.SUPPORTED_HOSTED_CLUSTER,
     c.UNMANAGED_ETCD_AVAILABLE,
     c.VALID_CONFIGURATION,
@@ -111,7 +112,8 @@ CONTROLLERS = (
         "guest",
         "inside each guest: its Nodes, our DaemonSets, Deployments and StatefulSets, the konnectivity agents, the API "
         "of metrics, and whether there is any NetworkPolicy; asks the published address and the tunnel",
-        "the parts inside guests; nothing in the management cluster",
+        "the parts inside guests; after a new minor all that guests store, anew, and in the hosted namespace ConfigMap "
+        "`storage-migration`",
     ),
     Entry("etcd", "hostedcluster", "asks each etcd how full it is", "compaction and defragmentation of etcd"),
     Entry(

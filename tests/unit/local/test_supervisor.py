@@ -74,6 +74,25 @@ async def test_starts_in_order_and_keeps_logs(layout: Layout, start: Any) -> Non
     await until(layout, lambda f: all(log.exists() and b"here" in log.read_bytes() for log in logs))
 
 
+async def test_a_process_is_exchanged_alone_and_after_the_former_has_ended(layout: Layout, start: Any) -> None:
+    await start(Process("first", SLEEPER, version="1"), Process("second", SLEEPER, after=["first"]))
+    before = await until(layout, lambda f: all(item["state"] == "running" for item in f["processes"]))
+    assert before["replaces"]
+    wanted = processes.dump([Process("first", SLEEPER, version="2"), Process("second", SLEEPER, version="2")])
+    await asyncio.to_thread(control.ask, layout, "replace", names=["first"], processes=wanted)
+    after = await until(
+        layout, lambda f: state(f, "first")["version"] == "2" and state(f, "first")["state"] == "running"
+    )
+    assert state(after, "first")["pid"] != state(before, "first")["pid"]
+    assert not Path(f"/proc/{state(before, 'first')['pid']}").exists()
+    assert state(after, "second") == state(before, "second"), "who was not named goes on"
+    # The same once more is no other one.
+    await asyncio.to_thread(control.ask, layout, "replace", names=["first"], processes=wanted)
+    facts = await asyncio.to_thread(control.ask, layout, "facts")
+    assert facts is not None
+    assert state(facts, "first")["pid"] == state(after, "first")["pid"]
+
+
 async def test_reloading_ends_what_is_not_wanted_any_more_and_starts_what_is_new(layout: Layout, start: Any) -> None:
     await start(Process("stays", SLEEPER), Process("goes", SLEEPER))
     before = await until(layout, lambda f: all(item["state"] == "running" for item in f["processes"]))

@@ -9,6 +9,7 @@ from tests.support.unit.hostedcluster import cluster, deployment, etcd
 
 from hcp.api import conditions as c
 from hcp.api import names
+from hcp.guest.migration import Told
 from hcp.guest.state import GuestState
 from hcp.hostedcluster import status
 from hcp.hostedcluster.hibernation import Sleep
@@ -58,6 +59,7 @@ def test_the_status_of_a_hosted_cluster_sets_only_what_its_controller_owns() -> 
         guest=GuestState(reachable=True),
         storage=StorageState(missing=("csi-external-provisioner",)),
         updates=Updates(),
+        stored=Told("1.36", True),
         login=LoginState(direct=True),
         proxy=(),
         external_names=Names(("api.example.com",), ()),

@@ -60,6 +60,13 @@ COMMAND = Command(
             "addresses of pods, Services and nodes (default of an existing cluster: its own)",
             choices=("ipv4", "ipv6", "dual"),
         ),
+        Flag(
+            "kubernetes",
+            "string",
+            "1.36",
+            "Kubernetes minor of a new cluster; one that is there moves by `{prog} local upgrade`",
+            metavar="minor",
+        ),
         Flag("nodes", "int", 1, "how many nodes it shall have; what joined once stays"),
         Flag("from", "string", "", "take binaries and images from this folder where it holds them", metavar="dir"),
         *SOURCE_FLAGS,
@@ -87,6 +94,7 @@ def run(call: Call) -> int:
         call.number("nodes") if call.changed("nodes") else None,
         tuple(call.items("with")),
         call.text("ip-family") if call.changed("ip-family") else None,
+        call.text("kubernetes") if call.changed("kubernetes") else None,
     )
     outcome = up(request, note)
     print(summary(outcome))

@@ -7,7 +7,7 @@ from hcp.controlplane.meta import secret_data
 from hcp.guest.keeper import Wanted
 from hcp.guest.objects import GuestParams
 from hcp.guest.own_network import own_network
-from hcp.hostedcluster import autoscaling, catalogs, ingress, login, monitoring, storage
+from hcp.hostedcluster import autoscaling, catalogs, ingress, login, monitoring, storage, storage_move
 from hcp.hostedcluster.scope import Learned, Scope
 from hcp.runtime.context import PUBLISHED_KUBECONFIG
 from hcp.runtime.workloads import serving
@@ -26,11 +26,15 @@ async def run(scope: Scope) -> Learned | None:
         if ("Secret", name) in scope.made
     }
     answers = serving(scope.seen.deployments.get("kube-apiserver"))
-    tools.guests.update(p.key, Wanted(p.namespace, guest_params(scope), kubeconfigs, answers, scope.seen.rewrite))
+    move = storage_move.wanted(scope.cluster.get("status"))
+    wanted = Wanted(p.namespace, guest_params(scope), kubeconfigs, answers, scope.seen.rewrite, move)
+    tools.guests.update(p.key, wanted)
     known = tools.guests.state(p.key)
     full = tools.care.state(p.key).full
     change = tools.membership.text(p.key)
-    return Learned(seen={"api_health": known.health, "guest": known.guest, "etcd_full": full, "etcd_change": change})
+    stored = known.migration.told(move)
+    told = {"etcd_full": full, "etcd_change": change, "stored": stored}
+    return Learned(seen={"api_health": known.health, "guest": known.guest, **told})
 
 
 def guest_params(scope: Scope) -> GuestParams | None:

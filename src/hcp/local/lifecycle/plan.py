@@ -11,27 +11,36 @@ from hcp.local.network.ports import free_ports
 from hcp.local.state import spec as specs
 from hcp.local.state.layout import NUMBERS_LOCK, Layout, layouts, state_root
 from hcp.local.state.locks import exclusive
-from hcp.local.state.spec import DEFAULT_PROFILE, PROFILES, Spec
+from hcp.local.state.parts import minors
+from hcp.local.state.spec import DEFAULT_KUBERNETES, DEFAULT_PROFILE, PROFILES, Spec
 
 
-def plan(layout: Layout, profile: str | None, family: str | None = None, extras: Iterable[str] = ()) -> Spec:
+def plan(
+    layout: Layout,
+    profile: str | None,
+    family: str | None = None,
+    extras: Iterable[str] = (),
+    kubernetes: str | None = None,
+) -> Spec:
     """The cluster as it shall be, without `extras`. A new one is written down at once, so its number stays its own."""
     found = specs.load(layout)
     if found is not None:
         _same_family(found, family)
+        _same_kubernetes(found, kubernetes)
         return _wanted(found, profile)
     wanted = profile or DEFAULT_PROFILE
     name = layout.root.name
+    minor = _known(kubernetes or DEFAULT_KUBERNETES)
     check_family(Spec(name, wanted, ip_family=family or IPV4).with_extras(extras))
     if wanted == "api":
         layout.make()
         api, etcd, peer = free_ports(3)
-        spec = Spec(name, wanted, None, api, etcd, peer)
+        spec = Spec(name, wanted, None, api, etcd, peer, kubernetes=minor)
         specs.save(layout, spec)
         return spec
     need_root(wanted)
     with exclusive(state_root() / NUMBERS_LOCK):
-        spec = Spec(name, wanted, _free_number(), ip_family=family or IPV4)
+        spec = Spec(name, wanted, _free_number(), ip_family=family or IPV4, kubernetes=minor)
         layout.make()
         specs.save(layout, spec)
     return spec
@@ -64,6 +73,22 @@ def _same_family(found: Spec, family: str | None) -> None:
             hint=f"Leave --ip-family out, use another --name, or start anew after: hcp local down --name {found.name} "
             "--purge",
         )
+
+
+def _same_kubernetes(found: Spec, kubernetes: str | None) -> None:
+    """A cluster that is there moves by a command of its own, part by part."""
+    if kubernetes is not None and kubernetes != found.kubernetes:
+        raise HcpError(
+            f"Cluster '{found.name}' is at Kubernetes {found.kubernetes}",
+            hint=f"hcp local upgrade --kubernetes {kubernetes} --name {found.name}",
+        )
+
+
+def _known(minor: str) -> str:
+    known = minors()
+    if minor not in known:
+        raise HcpError(f"There is no Kubernetes {minor} to be had", hint=f"There are: {', '.join(known)}.", exit_code=2)
+    return minor
 
 
 def check_family(spec: Spec) -> None:

@@ -41,7 +41,7 @@ class Outcome:
 
 def up(request: UpRequest, say: Say) -> Outcome:
     layout = Layout.of(request.name)
-    spec = plan(layout, request.profile, request.ip_family, request.extras)
+    spec = plan(layout, request.profile, request.ip_family, request.extras, request.kubernetes)
     if request.extras and not spec.has_node:
         raise HcpError(
             f"--with {', '.join(request.extras)} is for clusters with a node", hint="Use --profile cluster or kubevirt."

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hcp.local.state.spec import Spec
+from hcp.local.state.spec import DEFAULT_KUBERNETES, Spec
 
 if TYPE_CHECKING:
     from hcp.payload import Progress
 
-KUBERNETES = "kubernetes-1.36"
-API = ("etcd", KUBERNETES)
+ETCD = "etcd"
+# Of a cluster that nobody asked another minor for.
+API = (ETCD, f"kubernetes-{DEFAULT_KUBERNETES}")
 NODE = ("containerd", "runc", "cni-plugins", "registry", "node-tools")
 MIRROR_PROXY = "mirror-proxy"
 IMAGES = (
@@ -59,9 +60,24 @@ def _binaries(path: Path) -> list[Path]:
 
 def process_components(spec: Spec) -> tuple[str, ...]:
     """What has to be there before the first process starts."""
+    api = (ETCD, kubernetes(spec.kubernetes))
     if not spec.has_node:
-        return API
-    return (*API, *NODE, "image-pause", *((MIRROR_PROXY,) if spec.has_mirrors else ()))
+        return api
+    return (*api, *NODE, "image-pause", *((MIRROR_PROXY,) if spec.has_mirrors else ()))
+
+
+def kubernetes(minor: str) -> str:
+    """The component that a Kubernetes minor is."""
+    return f"kubernetes-{minor}"
+
+
+def minors() -> list[str]:
+    """Kubernetes minors that can be had, the oldest first."""
+    from hcp.payload.registry import default_registry
+
+    begins = kubernetes("")
+    found = [name.removeprefix(begins) for name in default_registry().names() if name.startswith(begins)]
+    return sorted(found, key=lambda minor: tuple(map(int, minor.split("."))))
 
 
 def gather(spec: Spec, progress: Progress, *, from_dir: Path | None = None, build: bool = False) -> Parts:

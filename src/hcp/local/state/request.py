@@ -30,6 +30,9 @@ class UpRequest:
     ip_family: str | None = None
     """Of pods, Services and nodes; not said: that of the cluster, IPv4 for a new one."""
 
+    kubernetes: str | None = None
+    """The minor of a new cluster; not said: that of the cluster, the newest tried one for a new cluster."""
+
     def releases_for(self, profile: str) -> tuple[str, ...]:
         """A cluster that can run nodes gets what nodes need; a smaller one is usable without and stays quick."""
         if self.releases is not None:

@@ -17,6 +17,7 @@ from hcp.local.state.layout import Layout
 FORMAT = 2
 PROFILES = ("api", "cluster", "kubevirt")
 DEFAULT_PROFILE = "kubevirt"
+DEFAULT_KUBERNETES = "1.36"
 STORAGE = "storage"
 OLM = "olm"
 MIRRORS = "mirrors"
@@ -46,6 +47,9 @@ class Spec:
 
     ip_family: str = IPV4
     """Of pods, Services and nodes: `ipv4`, `ipv6` or `dual`."""
+
+    kubernetes: str = "1.36"
+    """The minor that its processes are of. Clusters of before this was written down had this one."""
 
     @property
     def has_storage(self) -> bool:

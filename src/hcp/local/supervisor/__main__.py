@@ -14,7 +14,7 @@ from typing import Any
 
 from hcp.local.supervisor.child import Child
 from hcp.local.supervisor.logs import RotatingLog
-from hcp.local.supervisor.processes import read
+from hcp.local.supervisor.processes import Process, parse, read
 from hcp.local.supervisor.reaper import Reaper
 
 
@@ -62,6 +62,20 @@ class Supervisor:
             self.children[spec.name] = child
             self._remember(asyncio.create_task(child.run([self.children[name] for name in spec.after])))
 
+    def _replace(self, wanted: list[Process], names: list[str]) -> None:
+        """Exchanges these processes for others of the same names. Whoever came after them has begun and goes on."""
+        for spec in wanted:
+            old = self.children.get(spec.name)
+            if spec.name in names and old is not None and old.spec != spec:
+                child = Child(spec, self.reaper, old.log, self._changed)
+                self.children[spec.name] = child
+                self._remember(asyncio.create_task(self._exchange(old, child)))
+
+    async def _exchange(self, old: Child, child: Child) -> None:
+        """They may listen at the same place: one ends before the other begins."""
+        await old.stop()
+        await child.run([self.children[name] for name in child.spec.after])
+
     def _remember(self, task: asyncio.Task[None]) -> None:
         self.tasks.add(task)
         task.add_done_callback(self._ended)
@@ -89,17 +103,21 @@ class Supervisor:
             "began": self.began,
             "version": self.version,
             "stopping": self.stopping.is_set(),
+            # That it knows how to exchange single processes.
+            "replaces": True,
             "processes": [child.facts() for child in self.children.values()],
         }
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One JSON request per line: {"do": "facts" | "stop" | "watch", "version": n}."""
+        """One JSON request per line: {"do": "facts" | "stop" | "reload" | "replace" | "watch", …}."""
         with contextlib.suppress(OSError, ValueError, asyncio.IncompleteReadError):
             request = json.loads(await reader.readline())
             if request["do"] == "stop":
                 self.stopping.set()
             elif request["do"] == "reload":
                 self._load()
+            elif request["do"] == "replace":
+                self._replace(parse(request["processes"]), request["names"])
             elif request["do"] == "watch":
                 with contextlib.suppress(TimeoutError):
                     await asyncio.wait_for(self._newer(int(request["version"])), float(request["seconds"]))

@@ -43,7 +43,7 @@ class Child:
         self.why = ""
         self.ready_after = 0.0
         self._reaper = reaper
-        self._log = log
+        self.log = log
         self._changed = changed
         self._stopping = asyncio.Event()
 
@@ -73,7 +73,7 @@ class Child:
             lived = time.monotonic() - began
             backoff = next_backoff(backoff, lived)
             self._set("crashed", f"{_ending(code)} after {lived:.1f} s; starting again in {backoff:.1f} s")
-            self._log.write(f"=== {self.spec.name} {self.why}\n".encode())
+            self.log.write(f"=== {self.spec.name} {self.why}\n".encode())
             if not await self._either(asyncio.sleep(backoff, True)):
                 return
 
@@ -94,7 +94,7 @@ class Child:
             self.pid = self._reaper.spawn(self.spec.argv, environment(os.environ, self.spec.env), writer)
         except OSError as error:
             os.close(reader)
-            self._log.write(f"=== {self.spec.name} cannot start: {error}\n".encode())
+            self.log.write(f"=== {self.spec.name} cannot start: {error}\n".encode())
             return 127
         finally:
             os.close(writer)
@@ -132,7 +132,7 @@ class Child:
         )
         try:
             while data := await stream.read(65536):
-                self._log.write(data)
+                self.log.write(data)
         finally:
             transport.close()
 
