@@ -179,6 +179,8 @@ MARK_CSI_BACKING = f"{GROUP}/csi-backing"
 MARK_OUT_OF_SERVICE = f"{GROUP}/out-of-service"
 MARK_CSI_PUBLISHED = f"{GROUP}/csi-published-to"
 
+# On a Machine: the infra node it has to leave, while a new one comes up for it. Its pool is that much larger.
+MARK_LEAVES = f"{GROUP}/leaves-infra-node"
 # On a VirtualMachine that was put to sleep: the run strategy that it wakes with.
 MARK_ASLEEP = f"{GROUP}/asleep"
 # On the Route of a hosted API, by the operator: since when the cluster sleeps that a request shall wake. By the router:
