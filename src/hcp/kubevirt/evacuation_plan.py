@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from hcp.api import conditions as c
-from hcp.api.names import LABEL_INFRA_ID, MARK_LEAVES
+from hcp.api.names import ANNOTATION_EVACUATION, LABEL_INFRA_ID, MARK_LEAVES
 from hcp.api.paths import annotations_of, at, labels_of
 from hcp.kubevirt.launchers import ENDED
 from hcp.runtime.conditions import condition_of, is_true
@@ -27,6 +27,9 @@ FIRST_TO_GO = "cluster.x-k8s.io/delete-machine"
 FIRST_PAUSE, LONGEST_PAUSE = dt.timedelta(seconds=30), dt.timedelta(minutes=10)
 # So long an instance may need to show that a move has succeeded.
 _SETTLES = dt.timedelta(minutes=1)
+# What an owner can ask for.
+MOVE, REPLACE = "Move", "Replace"
+ADDRESS_STAYS = f"its address would not follow it; where it does, annotation {ANNOTATION_EVACUATION}: {MOVE} says so"
 _DONE = ("Succeeded", "Failed")
 _LINES, _WORDS = 20, 500
 

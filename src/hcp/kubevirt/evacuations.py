@@ -13,12 +13,12 @@ from typing import Any
 
 from hcp.api import conditions as c
 from hcp.api import pause
-from hcp.api.names import MARK_LEAVES
+from hcp.api.names import ANNOTATION_EVACUATION, MARK_LEAVES
 from hcp.api.paths import annotations_of, at
 from hcp.errors import HcpError
 from hcp.kube.errors import AlreadyExists, Forbidden, NotFound
 from hcp.kube.resources import HOSTEDCLUSTERS, MACHINEDEPLOYMENTS, MACHINES, NODEPOOLS, VMI_MIGRATIONS
-from hcp.kubevirt import evacuation_plan
+from hcp.kubevirt import evacuation_plan, launchers
 from hcp.kubevirt.evacuation_plan import Plan
 from hcp.kubevirt.session import InfraCaches, Session
 from hcp.kubevirt.sessions import Sessions
@@ -109,7 +109,8 @@ class Evacuations:
         if session is None or session.unmanaged:
             await self._forget(key)
             return None
-        if not session.caches.instances.synced:
+        pods = session.caches.launchers
+        if not session.caches.instances.synced or (pods is not None and not pods.synced):
             return Result(0.2)
         instance = session.caches.instances.get(name, session.infra.namespace)
         if instance is not None and not session.owns(instance):
@@ -147,6 +148,8 @@ class Evacuations:
         if machine["metadata"].get("deletionTimestamp"):
             able, why = False, why or "its machine goes"
         if able:
+            able, why = self._wanted(session, pool, instance)
+        if able:
             informer = await self._followed(session)
             if informer is not None and not informer.synced:
                 return None
@@ -154,6 +157,17 @@ class Evacuations:
                 return evacuation_plan.moving(instance, informer.list(session.infra.namespace), now)
             why = NOT_PERMITTED
         return self._replacing(pool, machine, instance, why)
+
+    def _wanted(self, session: Session, pool: Object, instance: Object) -> tuple[bool, str]:
+        """Whether a machine that could move shall: by its owner's word, else where its address follows it."""
+        cluster = self._clusters.get_key(key_of(dict(session.cluster)))
+        asked = {**annotations_of(cluster), **annotations_of(pool)}.get(ANNOTATION_EVACUATION, "")
+        if asked == evacuation_plan.REPLACE:
+            return False, f"annotation {ANNOTATION_EVACUATION} says so"
+        pod = launchers.launcher(instance, session.launcher_list() or ())
+        if asked == evacuation_plan.MOVE or launchers.address_follows(instance, pod):
+            return True, ""
+        return False, evacuation_plan.ADDRESS_STAYS
 
     def _replacing(self, pool: Object, machine: Object, instance: Object, why: str) -> Plan:
         deployment = self._deployments.get(pool["metadata"]["name"], machine["metadata"]["namespace"])
