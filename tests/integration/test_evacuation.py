@@ -58,9 +58,10 @@ async def told(client: Client) -> tuple[str, str]:
 
 
 async def tells(client: Client, reason: str, words: str = "") -> None:
-    async def said() -> None:
+    async def said() -> bool:
         found = await told(client)
         assert found[0] == reason and words in found[1], found
+        return True
 
     await eventually(said)
 
@@ -175,6 +176,9 @@ async def test_a_machine_that_cannot_move_is_drained_and_goes_after_a_new_one_ca
     guarded["metadata"] |= {"labels": {"app": "web"}}  # type: ignore[operator]
     container = {"name": "web", "image": "x.example.com/web:1"}
     await admin.create({**guarded, "spec": {"nodeName": name, "containers": [container]}})
+    # Of one that does not run no budget is asked.
+    works = {"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}
+    await admin.patch(k.PODS, "web", "default", {"status": works}, subresource="status")
     budget: Object = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
     budget |= {"metadata": {"name": "web", "namespace": "default"}}
     await admin.create({**budget, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}})
