@@ -243,7 +243,7 @@ def test_external_credentials() -> None:
 
 
 def test_an_address_follows_where_the_network_of_pods_lets_it_or_is_not_used() -> None:
-    machine = {
+    machine: dict[str, Any] = {
         "metadata": {"name": "vm"},
         "spec": {
             "domain": {"devices": {"interfaces": [{"name": "default", "bridge": {}}]}},
