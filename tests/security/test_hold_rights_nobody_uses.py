@@ -187,6 +187,7 @@ async def a_pool_comes_and_goes(server: ApiServer) -> None:
             await _stray(admin, hosted)
             await admin.delete(k.SERVICES, "web", home)
             await eventually(lambda: _none(admin, k.ENDPOINTSLICES, hosted), "which goes")
+            await _evicted(admin, hosted, f"vm-{home}")
             await _sick(admin, hosted, f"vm-{home}")
             # Another disk: a new template, and the old one is not needed any more.
             before = await _templates(admin, hosted)
@@ -250,6 +251,15 @@ async def _stray(client: Client, ns: str) -> None:
         return await client.get_or_none(k.ENDPOINTSLICES, "stray", ns) is None
 
     await eventually(gone, "it is taken away")
+
+
+async def _evicted(client: Client, ns: str, name: str) -> None:
+    """What KubeVirt notes when the infra node is drained: the machine is moved. Then that is called off."""
+    able = {"type": "LiveMigratable", "status": "True"}
+    there = {"phase": "Running", "nodeName": "infra-1", "evacuationNodeName": "infra-1", "conditions": [able]}
+    await client.patch(k.VMIS, name, ns, {"spec": {"evictionStrategy": "External"}, "status": there})
+    await eventually(lambda: _some(client, k.VMI_MIGRATIONS, ns), "it is moved")
+    await client.patch(k.VMIS, name, ns, {"status": {"evacuationNodeName": ""}})
 
 
 async def _sick(client: Client, ns: str, name: str) -> None:

@@ -81,6 +81,8 @@ ALL_NODES_HEALTHY = "AllNodesHealthy"
 CIDR_CONFLICT = "ClusterNetworkCIDRConflict"
 # Ours: only while something is done about sick nodes; says what, for which node.
 NODES_UNDER_REPAIR = "NodesUnderRepair"
+# Ours: only while machines have to leave infra nodes that are drained; says how far each is, and which cannot move.
+NODES_UNDER_EVACUATION = "NodesUnderEvacuation"
 
 # Reasons
 AS_EXPECTED = "AsExpected"
@@ -88,6 +90,11 @@ NOT_FOUND = "NotFound"
 STATUS_UNKNOWN = "StatusUnknown"
 WAITING_FOR_AVAILABLE = "WaitingForAvailable"
 WAITING_FOR_TURN = "WaitingForTurn"
+# Of machines that have to leave infra nodes.
+MIGRATING = "Migrating"
+MIGRATION_FAILED = "MigrationFailed"
+REPLACING = "Replacing"
+HELD = "Held"
 BLOCKED = "Blocked"
 FALLING_ASLEEP = "FallingAsleep"
 ASLEEP = "Asleep"

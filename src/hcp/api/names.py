@@ -117,6 +117,8 @@ ANNOTATION_MHC_MAX_UNHEALTHY = f"{GROUP}/machine-health-check-max-unhealthy"
 # Ours: how often a sick machine's VM is restarted before it is replaced, and how long its node may take afterwards.
 ANNOTATION_REPAIR_RESTARTS = f"{GROUP}/repair-restarts"
 ANNOTATION_REPAIR_RESTART_TIMEOUT = f"{GROUP}/repair-restart-timeout"
+# What happens to machines whose infra node is drained: `Move` while they run, or `Replace`.
+ANNOTATION_EVACUATION = f"{GROUP}/kubevirt-evacuation"
 # On a Machine: the restarts that were made for its repair.
 ANNOTATION_RESTARTED = f"{GROUP}/restarted-for-repair"
 ANNOTATION_KUBEVIRT_TOPOLOGY_SPREAD = f"{GROUP}/nodepool-supports-kubevirt-topology-spread-constraints"
@@ -179,6 +181,8 @@ MARK_CSI_BACKING = f"{GROUP}/csi-backing"
 MARK_OUT_OF_SERVICE = f"{GROUP}/out-of-service"
 MARK_CSI_PUBLISHED = f"{GROUP}/csi-published-to"
 
+# On a Machine: the infra node it has to leave, while a new one comes up for it. Its pool is that much larger.
+MARK_LEAVES = f"{GROUP}/leaves-infra-node"
 # On a VirtualMachine that was put to sleep: the run strategy that it wakes with.
 MARK_ASLEEP = f"{GROUP}/asleep"
 # On the Route of a hosted API, by the operator: since when the cluster sleeps that a request shall wake. By the router:

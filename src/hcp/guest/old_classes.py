@@ -28,7 +28,8 @@ def outdated(live: Iterable[Object], wanted: Iterable[Object]) -> list[str]:
 
 
 def _made_by_us(live: Object) -> bool:
-    return annotations_of(live).get(MADE_AS) == live["metadata"]["name"]
+    name: str = live["metadata"]["name"]
+    return annotations_of(live).get(MADE_AS) == name
 
 
 def _same(live: Object, wanted: Object | None) -> bool:

@@ -154,6 +154,8 @@ class Observed:
     guest: GuestState | None = None
     own_network: bool = True
     not_migratable: tuple[str, ...] = ()
+    # Whether there is another infra node where a machine could move; unknown counts as yes.
+    elsewhere: bool = True
     errors: Mapping[str, str] = field(default_factory=dict)
     # Set once anybody has asked for other certificates.
     certificates: tuple[bool, str, str] | None = None

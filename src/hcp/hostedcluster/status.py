@@ -193,12 +193,13 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
             c.AS_EXPECTED,
             "The guest's network takes its MTU from the machines, which take theirs from the infra cluster's network",
         )
-        parts[c.KUBEVIRT_LIVE_MIGRATABLE] = _verdict(
-            not seen.not_migratable,
-            "All is well",
-            c.NODES_NOT_LIVE_MIGRATABLE,
-            f"Node pools with nodes that cannot move: {', '.join(seen.not_migratable)}",
-        )
+        if seen.elsewhere:
+            parts[c.KUBEVIRT_LIVE_MIGRATABLE] = _verdict(
+                not seen.not_migratable,
+                "All is well",
+                c.NODES_NOT_LIVE_MIGRATABLE,
+                f"Node pools with nodes that cannot move: {', '.join(seen.not_migratable)}",
+            )
     return parts
 
 
@@ -461,4 +462,6 @@ def _absent(cluster: Mapping[str, Any], seen: Observed) -> list[str]:
         absent.append(c.EXTERNAL_DNS_REACHABLE)
     if not cluster["spec"].get("channel"):
         absent.append(c.CLUSTER_VERSION_RETRIEVED_UPDATES)
+    if not seen.elsewhere:
+        absent.append(c.KUBEVIRT_LIVE_MIGRATABLE)
     return absent

@@ -94,6 +94,8 @@ def operator_rules() -> list[Object]:
         # Virtual machines and their disks.
         rule("kubevirt.io", "virtualmachines", ["get", "list", "patch", "delete"]),
         rule("kubevirt.io", "virtualmachineinstances", [*FOLLOW, "delete"]),
+        # Machines are moved off infra nodes that are drained.
+        rule("kubevirt.io", "virtualmachineinstancemigrations", [*FOLLOW, "create"]),
         rule("kubevirt.io", "kubevirts", ["list"]),
         rule("cdi.kubevirt.io", "datavolumes", ["list", "create", "delete"]),
         # How the management cluster is set up.

@@ -16,6 +16,8 @@ from hcp.api.paths import annotations_of, at
 SELECTOR = "kubevirt.io=virt-launcher"
 LABELS = {"kubevirt.io": "virt-launcher"}
 NETWORK_STATUS = "k8s.v1.cni.cncf.io/network-status"
+# On every pod of OVN-Kubernetes, which lets a machine keep its address when it moves.
+FOLLOWING = "k8s.ovn.org/pod-networks"
 ENDED = ("Succeeded", "Failed")
 
 
@@ -23,7 +25,8 @@ def slim(pod: dict[str, Any]) -> dict[str, Any]:
     """All that is read of such a pod: they are large, and there is one for each machine."""
     metadata, status = pod.get("metadata") or {}, pod.get("status") or {}
     kept = ("name", "namespace", "uid", "resourceVersion", "labels", "ownerReferences", "deletionTimestamp")
-    annotations = {NETWORK_STATUS: (metadata.get("annotations") or {}).get(NETWORK_STATUS)}
+    noted = metadata.get("annotations") or {}
+    annotations = {NETWORK_STATUS: noted.get(NETWORK_STATUS)} | ({FOLLOWING: ""} if FOLLOWING in noted else {})
     return {
         "apiVersion": "v1",
         "kind": "Pod",
@@ -43,6 +46,15 @@ def launcher(instance: Mapping[str, Any], pods: Iterable[Mapping[str, Any]]) -> 
         if uid and ours and alive and at(pod, "spec.nodeName") == node:
             return pod
     return None
+
+
+def address_follows(instance: Mapping[str, Any], pod: Mapping[str, Any] | None) -> bool:
+    """Whether a VM keeps its address when it moves: not one that has that of its pod, where each pod gets another."""
+    interfaces = at(instance, "spec.domain.devices.interfaces") or []
+    multus = _first_network(instance).get("multus") or {}
+    if not interfaces or "bridge" not in interfaces[0] or (multus and not multus.get("default")):
+        return True
+    return FOLLOWING in annotations_of(pod)
 
 
 def addresses(instance: Mapping[str, Any], pod: Mapping[str, Any] | None) -> dict[str, str]:

@@ -16,7 +16,7 @@ from hcp.api.noderepair import HELD, RESTARTING
 from hcp.api.paths import at
 from hcp.kube.errors import Conflict, Forbidden, NotFound
 from hcp.kube.resources import HOSTEDCLUSTERS, MACHINEHEALTHCHECKS, MACHINES, NODEPOOLS, NODEREPAIRS, VMIS
-from hcp.kubevirt import repair_plan
+from hcp.kubevirt import evacuation_plan, repair_plan
 from hcp.kubevirt.repair_plan import Plan
 from hcp.kubevirt.session import Session
 from hcp.kubevirt.sessions import Sessions
@@ -122,6 +122,8 @@ class Repairs:
         why = repair_plan.held(machine, node, paused, check)
         if hibernation.resting(self._clusters.get_key(key_of(dict(session.cluster)))):
             why = "the cluster wakes up: its nodes get the time to report"
+        if infra_node := evacuation_plan.leaves(instance):
+            why = f"its infra node {infra_node} is drained: NodesUnderEvacuation says what is done"
         plan = Plan(HELD, why) if why else repair_plan.decide(request, machine, node, instance, now)
         if plan.phase == RESTARTING:
             self._restarting.add(key_of(machine))

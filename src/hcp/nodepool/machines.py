@@ -43,6 +43,8 @@ class DeploymentInput:
     exists: bool = False
     # How many machines there are, where they were before it.
     size: int | None = None
+    # Machines beyond the size, for others that are about to leave their infra node.
+    beyond: int = 0
     # The VM that the template describes, where it is known.
     machine: Mapping[str, Any] | None = None
 
@@ -59,6 +61,7 @@ def machine_deployment(given: DeploymentInput) -> dict[str, Any]:
     name, key = metadata["name"], f"{metadata['namespace']}/{metadata['name']}"
     labels = selector_labels(given.infra_id, spec, name)
     limits = bounds(spec)
+    size = effective_replicas(spec, given.size) + (given.beyond if limits is None else 0)
     # Zero and zero: an autoscaler leaves the pool alone, also one that rests.
     low, high = (0, 0) if limits is None or given.paused else limits
     annotations = {
@@ -95,7 +98,7 @@ def machine_deployment(given: DeploymentInput) -> dict[str, Any]:
         },
         "spec": {
             "clusterName": given.infra_id,
-            **({} if limits is not None and given.exists else {"replicas": effective_replicas(spec, given.size)}),
+            **({} if limits is not None and given.exists else {"replicas": size}),
             "selector": {"matchLabels": labels},
             "strategy": _strategy(at(spec, "management.replace") or {}),
             "template": {

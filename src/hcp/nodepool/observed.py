@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hcp.api.pause import Pause
+from hcp.kubevirt.evacuation_plan import Plan
 from hcp.runtime.conditions import Verdict
 
 Object = dict[str, Any]
@@ -22,6 +23,10 @@ class Machines:
     check: Object | None = None
     # Requests to repair a machine.
     repairs: Sequence[Object] = ()
+    # Those that have to leave their infra node, by name.
+    leaving: Mapping[str, Plan] = field(default_factory=dict)
+    # Whether there is another infra node where a machine could move; unknown counts as yes.
+    elsewhere: bool = True
     cluster_networks: Sequence[str] = ()
     # How many machines all pools of the cluster shall have, and how many the autoscaler may make of them (0: any).
     in_cluster: int = 0

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from hcp.api.names import control_plane_namespace
 from hcp.api.paths import annotations_of, at, block
 from hcp.api.spec import is_unmanaged
+from hcp.kubevirt.evacuation_plan import Plan
 from hcp.kubevirt.infra import Infra, InfraClients
 from hcp.nodepool.bootimage import BootImage
 from hcp.nodepool.config import GeneratedConfig
@@ -65,6 +66,8 @@ class Tools:
     releases: ReleaseSource
     # The nodes of the cluster in a hosted namespace; None while they are not known.
     nodes: Callable[[str], list[Object] | None]
+    # How far the machines of a pool are that have to leave their infra node, by name.
+    leaving: Callable[[str], Mapping[str, Plan]]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,8 @@ from typing import Any
 from hcp.api import conditions as c
 from hcp.api.names import ANNOTATION_RELEASE_VERSION
 from hcp.api.paths import annotations_of, at, block, labels_of
-from hcp.kubevirt import repair_plan
+from hcp.kubevirt import evacuation_plan, repair_plan
+from hcp.kubevirt.evacuation_plan import Plan
 from hcp.nodepool import joined
 from hcp.nodepool.aggregate import cidr_conflicts, machines_summary
 from hcp.nodepool.observed import Machines, Object, Observed, OwnMachines
@@ -80,6 +81,7 @@ def _machines(seen: Machines) -> dict[str, Verdict | None]:
         c.KUBEVIRT_LIVE_MIGRATABLE: _live_migratable(seen),
         c.CIDR_CONFLICT: conflict(seen.machines, seen.cluster_networks),
         c.NODES_UNDER_REPAIR: _repairs(seen.repairs),
+        c.NODES_UNDER_EVACUATION: _leaving(seen.leaving),
     }
     for kind, source, word, missing in (
         (c.ALL_MACHINES_READY, "Ready", "ready", "WaitingForInfrastructure"),
@@ -104,6 +106,11 @@ def _repairs(requests: Sequence[Object]) -> Verdict | None:
     return (True, reason, message) if reason else None
 
 
+def _leaving(plans: Mapping[str, Plan]) -> Verdict | None:
+    reason, message = evacuation_plan.pool_message(plans)
+    return (True, reason, message) if reason else None
+
+
 def _ready(seen: Machines) -> Verdict:
     allowed = condition_of(seen.check, "RemediationAllowed")
     if allowed is not None and allowed.get("status") == "False":
@@ -114,7 +121,9 @@ def _ready(seen: Machines) -> Verdict:
     return found.get("status") == "True", found.get("reason") or c.AS_EXPECTED, found.get("message") or ""
 
 
-def _live_migratable(seen: Machines) -> Verdict:
+def _live_migratable(seen: Machines) -> Verdict | None:
+    if not seen.elsewhere:
+        return None  # no machine could move anyway, and nobody can do anything about it
     lacking = [item for item in seen.vm_machines if _says(item, "VMLiveMigratable", "False")]
     if not lacking:
         return True, c.AS_EXPECTED, ""

@@ -82,7 +82,14 @@ class Watches:
             controller.watch(informer, pool_of_made)
         controller.watch(self.vm_machines, self._pools_of_vm_machine)
         controller.watch(self._image_configs, lambda config: self.pools.keys())
+        self.management_nodes.add_listener(self._infra_changed)
         self._controller = controller
+
+    def _infra_changed(self, old: Object | None, new: Object | None) -> None:
+        """Whether machines could move at all depends on whether there is a second node."""
+        if (old is None) != (new is None) and len(self.management_nodes.keys()) <= 2:
+            for key in list(self.pools.keys()):
+                self._controller.enqueue(key, fresh=False)
 
     def look_at_pools(self, cluster: Object) -> None:
         """Ask for a pass over the pools of a hosted cluster whose nodes changed: at a pace that no tenant sets."""

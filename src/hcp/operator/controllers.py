@@ -76,6 +76,7 @@ NODE_POOL_CONDITIONS = (
     c.FIELDS_HONOURED,
     c.IGNITION_ENDPOINT_AVAILABLE,
     c.KUBEVIRT_LIVE_MIGRATABLE,
+    c.NODES_UNDER_EVACUATION,
     c.NODES_UNDER_REPAIR,
     c.REACHED_IGNITION_ENDPOINT,
     c.READY,
@@ -189,6 +190,13 @@ CONTROLLERS = (
         "NodeRepairs, Machines, MachineHealthChecks, NodePools, HostedClusters; inside guests: Nodes; "
         "VirtualMachineInstances",
         "ends VirtualMachineInstances, deletes Machines, notes restarts on Machines, the status of NodeRepairs",
+    ),
+    Entry(
+        "evacuations",
+        "kubevirt",
+        "VirtualMachineInstances, Machines, NodePools, HostedClusters; VirtualMachineInstanceMigrations of namespaces "
+        "where machines have to leave their infra node",
+        "VirtualMachineInstanceMigrations; marks and deletes Machines",
     ),
     Entry(
         "machine-sleep",

@@ -16,6 +16,7 @@ from hcp.hostedcluster.controller import HostedClusters
 from hcp.hostedcluster.etcd_maintenance import EtcdMaintenance
 from hcp.hostedcluster.etcd_membership import EtcdMembership
 from hcp.ignition.certificates import EndpointCertificates
+from hcp.kubevirt.evacuations import Evacuations
 from hcp.kubevirt.infra import InfraClients
 from hcp.kubevirt.isolation import Isolation
 from hcp.kubevirt.load_balancers import LoadBalancers
@@ -79,9 +80,12 @@ def for_nodes(ctx: OperatorContext, views: Views, releases: ReleaseSource, machi
     views.on_new(lambda hosted, view: view.on_node(lambda name: repairs.node_changed(hosted, name)))
     views.on_new(lambda hosted, view: view.on_node(lambda name: machines.node_changed(hosted, name)))
 
+    # Machines whose infra node is drained; pools tell how far they are.
+    evacuations = Evacuations(ctx, sessions)
+
     return [
         # NodePools: node configuration, templates and MachineDeployments, and their status.
-        node_pools(ctx, infras, releases, guests),
+        node_pools(ctx, infras, releases, guests, evacuations),
         # The certificate of the server that gives nodes their first document, and its node port.
         EndpointCertificates(ctx).wire(),
         # The NetworkPolicy that keeps machines off the networks of the cluster they run in.
@@ -92,9 +96,10 @@ def for_nodes(ctx: OperatorContext, views: Views, releases: ReleaseSource, machi
         NodeLabels(ctx, sessions, views).wire(),
         # Nodes whose machine has ended let go of their volumes.
         LostNodes(ctx, sessions, views).wire(),
-        # Where machines run: load balancers for Services of guests, and repair.
+        # Where machines run: load balancers for Services of guests, repair, and leaving.
         LoadBalancers(ctx, sessions).wire(),
         repairs.wire(),
+        evacuations.wire(),
         # Where machines run: those of clusters that sleep.
         machines.wire(),
     ]

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Sequence
 
 from hcp.errors import HcpError
 from hcp.kube import Client
-from hcp.preflight import guest_volumes, infra, node_guard, platform, virtualization
+from hcp.preflight import evacuation, guest_volumes, infra, node_guard, platform, virtualization
 from hcp.preflight.result import Finding, safely, unknown
 
 
@@ -29,6 +29,7 @@ async def management(client: Client, ranges: Sequence[str], *, external: bool) -
         ("Routes", platform.routes(client)),
         ("DNS of the apps domain", platform.name_resolution(client)),
         ("Address ranges", platform.addresses(client, ranges)),
+        (evacuation.CHECK, evacuation.check(client)),
     ]
     found = [first, *await asyncio.gather(*(safely(name, work) for name, work in checks))]
     return found if external else [*found, *await _guard(client)]

@@ -45,9 +45,10 @@ def with_nodes(
 
 
 @contextlib.contextmanager
-def with_operator(name: str, folder: Path) -> Iterator[Cluster]:
-    """An embedded cluster with KubeVirt and the operator; it goes away again, unless it is to be kept."""
-    hcp("local", "up", "--name", name, "--profile", "kubevirt")
+def with_operator(name: str, folder: Path, *more: str) -> Iterator[Cluster]:
+    """An embedded cluster with KubeVirt and the operator, made with `more` flags; it goes away again, unless it is to
+    be kept."""
+    hcp("local", "up", "--name", name, "--profile", "kubevirt", *more)
     try:
         made = Cluster(name, folder)
         hcp("install", "--kubeconfig", str(made.kubeconfig), "--wait-until-available")

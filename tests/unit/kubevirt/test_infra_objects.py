@@ -240,3 +240,22 @@ def test_a_damaged_record_is_rewritten() -> None:
 def test_external_credentials() -> None:
     assert credentials({"kubevirt": {"credentials": {"infraNamespace": "x"}}}) == {"infraNamespace": "x"}
     assert credentials({"kubevirt": {}}) is None
+
+
+def test_an_address_follows_where_the_network_of_pods_lets_it_or_is_not_used() -> None:
+    machine: dict[str, Any] = {
+        "metadata": {"name": "vm"},
+        "spec": {
+            "domain": {"devices": {"interfaces": [{"name": "default", "bridge": {}}]}},
+            "networks": [{"name": "default", "pod": {}}],
+        },
+    }
+    plain = launchers.slim({"metadata": {"annotations": {"a": "b"}}})
+    following = launchers.slim({"metadata": {"annotations": {launchers.FOLLOWING: "{...}"}}})
+    assert not launchers.address_follows(machine, None)
+    assert not launchers.address_follows(machine, plain)
+    assert launchers.address_follows(machine, following)
+    machine["spec"]["networks"] = [{"name": "default", "multus": {"networkName": "a/b"}}]
+    assert launchers.address_follows(machine, plain)
+    machine["spec"]["domain"] = {"devices": {"interfaces": [{"name": "default", "masquerade": {}}]}}
+    assert launchers.address_follows(machine, plain)

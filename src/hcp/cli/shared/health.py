@@ -21,6 +21,7 @@ FINE_WHEN_FALSE = frozenset(
         c.UPDATING_CONFIG,
         c.UPDATING_MACHINE_TEMPLATE,
         c.CIDR_CONFLICT,
+        c.NODES_UNDER_EVACUATION,
         c.NODES_UNDER_REPAIR,
     )
 )

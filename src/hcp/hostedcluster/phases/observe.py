@@ -6,9 +6,10 @@ from typing import Any
 
 from hcp.api import conditions as c
 from hcp.api.names import IGNITION_NODE_PORT, IGNITION_SERVER
-from hcp.api.paths import annotations_of, at
+from hcp.api.paths import annotations_of, at, block
 from hcp.hostedcluster.scope import Learned, Scope
 from hcp.kube.resources import DEPLOYMENTS, NODES, ROUTES, SECRETS, SERVICES, STATEFULSETS, STORAGECLASSES
+from hcp.kubevirt.infra import credentials
 from hcp.runtime.conditions import get_condition, is_false
 from hcp.runtime.workloads import serving
 
@@ -27,6 +28,7 @@ async def run(scope: Scope) -> Learned | None:
         "deployments": {name: live for name, live in found.items() if live is not None},
         "unspread": _spread_problem(scope),
         "not_migratable": _not_migratable(scope),
+        "elsewhere": _external(scope) or len(scope.cache.list(NODES)) != 1,
         **_ignition(scope),
     }
     name = f"{scope.params.name}-admin-kubeconfig"
@@ -38,6 +40,10 @@ async def run(scope: Scope) -> Learned | None:
 def _not_migratable(scope: Scope) -> tuple[str, ...]:
     lacking = [pool for pool in scope.pools if is_false(at(pool, "status.conditions"), c.KUBEVIRT_LIVE_MIGRATABLE)]
     return tuple(sorted(pool["metadata"]["name"] for pool in lacking))
+
+
+def _external(scope: Scope) -> bool:
+    return bool(credentials(block(scope.cluster, "spec.platform")))
 
 
 def _storage_problem(scope: Scope) -> str:

@@ -7,6 +7,7 @@ from hcp.api.names import ANNOTATION_CURRENT_CONFIG_VERSION, MARK_CURRENT_CONFIG
 from hcp.api.paths import at
 from hcp.kube.client import MANAGER
 from hcp.kube.errors import Conflict
+from hcp.kubevirt import evacuation_plan
 from hcp.nodepool import inherited, scaling
 from hcp.nodepool.machines import API, DeploymentInput, deployment_complete, machine_deployment
 from hcp.nodepool.scope import LOOK_AGAIN, Learned, Object, Scope
@@ -31,6 +32,7 @@ async def run(scope: Scope) -> Learned | None:
         paused=scope.paused,
         exists=known is not None,
         size=inherited.size(inherited.sets(scope)),
+        beyond=evacuation_plan.beyond(scope.tools.watches.of_pool(scope.tools.watches.machines, scope.key)),
         machine=_machine(scope),
     )
     desired = machine_deployment(given)
