@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import tarfile
 import tomllib
@@ -47,7 +48,7 @@ async def test_the_disks_pause_is_found_by_the_name_of_a_published_release(tmp_p
         document = disk_images_document([absent, published])
         files = {f["path"]: read_data_url(f["contents"]["source"]).decode() for f in document["storage"]["files"]}
         (tmp_path / "list").write_text(files[LIST])
-        script = files[SCRIPT].replace(LIST, str(tmp_path / "list"))
+        script = files[SCRIPT].replace(LIST, shlex.quote(str(tmp_path / "list")))
         for _ in range(2):  # at every boot
             subprocess.run(["sh", "-c", script], env=node.environment, check=True)
         assert absent not in node.images()

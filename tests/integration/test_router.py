@@ -175,6 +175,11 @@ async def test_a_taken_port_is_an_error_at_once(tmp_path: Path) -> None:
         await process.close()
 
 
+async def test_a_folder_too_deep_for_a_socket_is_said(tmp_path: Path) -> None:
+    with pytest.raises(HcpError, match="too long"):
+        await HAProxy(Settings(tmp_path / ("deep" * 30)), haproxy_binary()).start()
+
+
 async def test_a_missing_program_is_said(tmp_path: Path) -> None:
     with pytest.raises(HcpError, match="was not found"):
         await HAProxy(Settings(tmp_path), "no-such-haproxy").start()

@@ -18,6 +18,7 @@ from hcp.api.paths import annotations_of
 from hcp.kube import Client
 from hcp.kube import resources as r
 from hcp.router import sleepers
+from hcp.router.config import SCRIPT
 
 HOST = "api.asleep.example.com"
 SINCE = "2026-03-11T19:00:00Z"
@@ -45,7 +46,7 @@ async def a_sleeper(world: World, name: str = "api", host: str = HOST, **spec: s
     await marked(world, name, SINCE)
 
     async def known() -> bool:
-        return f" {host} 1" in await world.process.command(f"show map {world.process.settings.map_file('tls-asleep')}")
+        return f" {host} 1" in await world.process.command("show map tls-asleep.map")
 
     await eventually(known, "HAProxy knows that it sleeps")
 
@@ -221,7 +222,7 @@ async def test_a_router_that_was_not_told_to_holds_nobody(client: Client, namesp
     """Such as those inside hosted clusters, where anybody may write marks."""
     async with running_world(client, namespace, tmp_path) as world:
         settings = world.process.settings
-        assert not settings.script.exists()
+        assert not (settings.directory / SCRIPT).exists()
         assert "lua" not in (settings.directory / "haproxy.cfg").read_text()
         await world.service("api")
         await world.route("api", "api", host=HOST)

@@ -13,7 +13,7 @@ from tests.support.router import haproxy_binary
 
 from hcp.errors import HcpError
 from hcp.router import maps
-from hcp.router.config import Settings
+from hcp.router.config import Settings, map_name
 from hcp.router.haproxy import HAProxy
 from hcp.router.tables import Tables
 
@@ -35,7 +35,7 @@ class Told(HAProxy):
 
 @pytest.fixture
 async def haproxy(tmp_path: Path) -> AsyncIterator[Told]:
-    settings = Settings(tmp_path, free_port(), free_port(), address="127.0.0.1", max_connections=100)
+    settings = Settings(tmp_path / "r \u00f6", free_port(), free_port(), address="127.0.0.1", max_connections=100)
     made = Told(settings, haproxy_binary())
     await made.start()
     yield made
@@ -46,7 +46,7 @@ async def held(haproxy: HAProxy) -> dict[str, dict[str, str]]:
     """What HAProxy itself says that it has; a key that is there twice would be a mistake."""
     found: dict[str, dict[str, str]] = {}
     for name in haproxy.settings.tables:
-        said = await haproxy.command(f"show map {haproxy.settings.map_file(name)}")
+        said = await haproxy.command(f"show map {map_name(name)}")
         rows = [line.split(" ", 2)[1:] for line in said.splitlines()]
         assert len({key for key, _ in rows}) == len(rows)
         found[name] = dict(rows)
@@ -119,7 +119,7 @@ async def test_places_come_after_their_pods_and_go_before_them(haproxy: Told) ->
     rows.add_web(maps.HTTP, maps.Place("h.test", ""), ["10.0.0.1@80"])
 
     def order() -> list[str]:
-        return [name for one in haproxy.commands for name in (maps.HTTP, maps.ADDRESS) if f"/{name}.map " in one]
+        return [name for one in haproxy.commands for name in (maps.HTTP, maps.ADDRESS) if f" {map_name(name)} " in one]
 
     haproxy.commands.clear()
     tables.put("n/1", rows)

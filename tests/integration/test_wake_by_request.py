@@ -115,8 +115,7 @@ class Place:
         return str((await self.marks())[0])
 
     async def unheld(self) -> bool:
-        table = self.world.process.settings.map_file("tls-asleep")
-        return f" {HOST} 1" not in await self.world.process.command(f"show map {table}")
+        return f" {HOST} 1" not in await self.world.process.command("show map tls-asleep.map")
 
     async def request(self) -> str:
         """The first line of an answer of the hosted API, over one connection that checks who answers."""

@@ -141,7 +141,7 @@ async def test_neither_the_same_host_nor_a_wildcard_of_another_namespace_wakes_i
     await world.client.patch(r.ROUTES, "api", world.namespace, marking(names.MARK_SLEEPS_SINCE))
 
     async def known() -> bool:
-        return f" {HOST} 1" in await world.process.command(f"show map {world.process.settings.map_file('tls-asleep')}")
+        return f" {HOST} 1" in await world.process.command("show map tls-asleep.map")
 
     await eventually(known, "HAProxy knows that it sleeps")
     waiting = asyncio.create_task(world.greeting(HOST))

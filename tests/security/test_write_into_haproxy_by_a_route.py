@@ -20,6 +20,7 @@ from hcp.kube import Client, load_config
 from hcp.kube import resources as r
 from hcp.kube.errors import Invalid
 from hcp.router import maps
+from hcp.router.config import map_name
 from hcp.router.crd import route_crd
 from hcp.router.haproxy import HAProxy, Pushed
 from hcp.router.tables import Tables
@@ -234,7 +235,7 @@ async def test_a_route_that_haproxy_refuses_is_alone_in_it(world: World, caplog:
 async def _written(world: World) -> str:
     """All that HAProxy has in its tables, in its own words."""
     settings = world.process.settings
-    found = [await world.process.command(f"show map {settings.map_file(name)}") for name in settings.tables]
+    found = [await world.process.command(f"show map {map_name(name)}") for name in settings.tables]
     assert "later.example.com" in "".join(found)
     return "".join(found)
 

@@ -58,8 +58,8 @@ def running(folder: Path, *names: str) -> Iterator[Proxy]:
         f"BasicAuth {USER} {PASSWORD}\n"
     )
     with _namespace(namespace):
-        bind = f"mount --bind {hosts} /etc/hosts && exec {program} -d -c {config}"
-        process = subprocess.Popen(["unshare", "--mount", "sh", "-c", bind])
+        bind = 'mount --bind "$1" /etc/hosts && exec "$2" -d -c "$3"'
+        process = subprocess.Popen(["unshare", "--mount", "sh", "-c", bind, "sh", hosts, program, config])
         try:
             _listens(port, process)
             yield Proxy(port, log, namespace)

@@ -95,11 +95,13 @@ class World:
         self.task = task = asyncio.create_task(self.router.run())
 
         async def ready() -> bool:
-            if task.done():
-                task.result()
-            return self.router.ready
+            return self.router.ready or task.done()
 
         await eventually(ready)
+        if task.done():
+            # At once, and with its reason: what is raised while something is waited for counts as not there yet.
+            self.task = None
+            task.result()
 
     async def stop(self) -> None:
         if self.task is not None:
@@ -232,7 +234,9 @@ async def running_world(
     await support.install(client, [crd or route_crd()])
     ports: dict[str, Any] = {name: free_port() for name in ("http_port", "https_port", "named_port")}
     ends = "certificate" in options
-    settings = Settings(directory / "r", **ports, address="127.0.0.1", max_connections=200, ends_tls=ends, wakes=wakes)
+    # With a space and a letter that not every encoding has: a folder's name is anybody's choice.
+    place = directory / "r \u00f6"
+    settings = Settings(place, **ports, address="127.0.0.1", max_connections=200, ends_tls=ends, wakes=wakes)
     process = HAProxy(settings, haproxy_binary())
     made = World(client, namespace, Router(client, process, DOMAIN), process, directory, options=options)
     try:

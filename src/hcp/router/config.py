@@ -1,4 +1,8 @@
-"""HAProxy's configuration: written once per process, since everything that changes is in maps."""
+"""HAProxy's configuration: written once per process, since everything that changes is in maps.
+
+HAProxy works in the folder of its files, and every file is called by its name alone, here and in commands: the path of
+the folder may have spaces, which no argument of a converter can have.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +25,24 @@ TRUSTED = maps.TRUSTED
 SECURE = "https://%[req.hdr(host),field(1,:)]%[pathq]"
 # Where a request stays that no pod answers.
 NOBODY = "nobody"
+# Names of files. The first certificate of the list is shown for names that no other fits.
+CONFIG, SOCKET, SCRIPT, CERTIFICATES = "haproxy.cfg", "haproxy.sock", "waiting.lua", "certificates.list"
+# Where connections to clusters that sleep are announced to this process.
+WAKE_SOCKET = "wake.sock"
+# Where HAProxy speaks with itself.
+END_SOCKET, HELD_SOCKET = "end.sock", "held.sock"
+
+
+def map_name(table: str) -> str:
+    return f"{table}.map"
+
+
+def certificate_name(name: str) -> str:
+    return f"{name}.pem"
+
+
+def _again(attempt: int) -> str:
+    return f"unix@again-{attempt}.sock"
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,30 +77,14 @@ class Settings:
 
     @property
     def wake_socket(self) -> Path:
-        """Where connections to clusters that sleep are announced to this process."""
-        return self.directory / "wake.sock"
-
-    @property
-    def script(self) -> Path:
-        return self.directory / "waiting.lua"
-
-    @property
-    def certificates(self) -> Path:
-        """The list of certificates; what it begins with is shown for names that no other fits."""
-        return self.directory / "certificates.list"
-
-    def certificate_file(self, name: str) -> Path:
-        return self.directory / f"{name}.pem"
+        return self.directory / WAKE_SOCKET
 
     @property
     def socket(self) -> Path:
-        return self.directory / "haproxy.sock"
-
-    def map_file(self, name: str) -> Path:
-        return self.directory / f"{name}.map"
+        return self.directory / SOCKET
 
 
-def _choose(verb: str, scope: str, address: Path, number: str) -> list[str]:
+def _choose(verb: str, scope: str, address: str, number: str) -> list[str]:
     """Turn the name in `<scope>.key` into one of its addresses, by a number modulo their count, and connect there."""
     key, none = f"var({scope}.key)", f"if !{{ var({scope}.to) -m found }}"
     return [
@@ -105,7 +111,7 @@ def _tls_attempt(settings: Settings, attempt: int) -> list[str]:
     the next attempt over a socket of our own, with the client's address and the host in front of it: the client's port
     picks the pod, and every attempt picks the one after it.
     """
-    count, address = settings.map_file(maps.TLS_COUNT), settings.map_file(maps.TLS_ADDRESS)
+    count, address = map_name(maps.TLS_COUNT), map_name(maps.TLS_ADDRESS)
     hello = "if { req.ssl_hello_type 1 }"
     missing = f"{hello} !{{ var(sess.n) -m found }}"
     if _ends(settings, attempt):
@@ -114,13 +120,12 @@ def _tls_attempt(settings: Settings, attempt: int) -> list[str]:
     asleep = "{ var(sess.asleep) -m found }"
     verb = "tcp-request content"
     # Asked only of hosts that nobody answers.
-    look = f"{verb} set-var(sess.asleep) var(sess.key),map_str({settings.map_file(maps.TLS_ASLEEP)}) {missing}"
+    look = f"{verb} set-var(sess.asleep) var(sess.key),map_str({map_name(maps.TLS_ASLEEP)}) {missing}"
     if wakes:
         missing += f" !{asleep}"
-    again = settings.directory / f"again-{attempt}.sock"
-    listen = [f"  bind unix@{again} accept-proxy"] if attempt else settings.binds(settings.https_port)
+    listen = [f"  bind {_again(attempt)} accept-proxy"] if attempt else settings.binds(settings.https_port)
     host = NAMED if attempt else "req.ssl_sni"
-    options, allowed = settings.map_file(maps.TLS_OPTIONS), settings.map_file(maps.ALLOWED)
+    options, allowed = map_name(maps.TLS_OPTIONS), map_name(maps.ALLOWED)
     guards = option_rules.of_connections(options, allowed, hello, counting=not attempt)
     lines = [
         f"frontend tls-{attempt}",
@@ -151,13 +156,12 @@ def _tls_attempt(settings: Settings, attempt: int) -> list[str]:
         "  server pod 0.0.0.0",
     ]
     if attempt + 1 < ATTEMPTS:
-        following = settings.directory / f"again-{attempt + 1}.sock"
         # A pod of a node that is gone says nothing; the next one is asked before a person notices.
         lines += [
             "  timeout connect 400ms",
             "  option redispatch 1",
             "  retries 1",
-            f"  server again unix@{following} {NAMING}",
+            f"  server again {_again(attempt + 1)} {NAMING}",
         ]
     return lines
 
@@ -166,7 +170,7 @@ def _named(settings: Settings) -> list[str]:
     """The way of connections whose TLS names the API inside of a hosted cluster, which all of them call the same."""
     if not settings.named_port:
         return []
-    count, address = settings.map_file(maps.TLS_COUNT), settings.map_file(maps.TLS_ADDRESS)
+    count, address = map_name(maps.TLS_COUNT), map_name(maps.TLS_ADDRESS)
     verb = "tcp-request content"
     return [
         "frontend named",
@@ -188,15 +192,15 @@ def _held(settings: Settings) -> list[str]:
     """
     if not settings.wakes:
         return []
-    count, address = settings.map_file(maps.TLS_COUNT), settings.map_file(maps.TLS_ADDRESS)
-    front, verb = settings.directory / "held.sock", "tcp-request content"
+    count, address = map_name(maps.TLS_COUNT), map_name(maps.TLS_ADDRESS)
+    verb = "tcp-request content"
     return [
         f"backend {waiting.BACKEND}",
         "  mode tcp",
-        f"  server held unix@{front} {NAMING}",
+        f"  server held unix@{HELD_SOCKET} {NAMING}",
         "frontend held",
         "  mode tcp",
-        f"  bind unix@{front} mode 600 accept-proxy",
+        f"  bind unix@{HELD_SOCKET} mode 600 accept-proxy",
         f"  {PASSED_ON}",
         f"  timeout client {waiting.GIVE_UP}s",
         f"  tcp-request inspect-delay {waiting.GIVE_UP}s",
@@ -216,16 +220,16 @@ def _ends(settings: Settings, attempt: int) -> bool:
 def _ended_here(settings: Settings, attempt: int, verb: str, hello: str) -> list[str]:
     if not _ends(settings, attempt):
         return []
-    return [f"  {verb} set-var(sess.end) var(sess.key),map_str({settings.map_file(maps.TLS_END)}) {hello}"]
+    return [f"  {verb} set-var(sess.end) var(sess.key),map_str({map_name(maps.TLS_END)}) {hello}"]
 
 
-def _web(settings: Settings, table: str, *more: str) -> list[str]:
+def _web(table: str, *more: str) -> list[str]:
     """From host and path to a pod: the longest place that fits, then the same for `*.domain`, then for any name.
 
     Every request pays for every line, so there are few. Where nothing is found, what follows finds nothing either, and
     the request stays with those that nobody answers.
     """
-    count, address = settings.map_file(table), settings.map_file(maps.ADDRESS)
+    count, address = map_name(table), map_name(maps.ADDRESS)
     missing = "if !{ var(txn.row) -m found }"
     verb = "http-request"
     end = f",{maps.END}"
@@ -260,27 +264,25 @@ def _end(settings: Settings) -> list[str]:
     """Where the router ends TLS: connections come from its own front, with the client's address in front of them."""
     if not settings.ends_tls:
         return []
-    front = settings.directory / "end.sock"
     return [
         "backend end-tls",
         "  mode tcp",
-        f"  server front unix@{front} send-proxy-v2",
+        f"  server front unix@{END_SOCKET} send-proxy-v2",
         "frontend https",
         "  mode http",
         # No HTTP/2: browsers would use one connection for all hosts of a wildcard certificate, passed on or not.
-        f"  bind unix@{front} mode 600 accept-proxy ssl crt-list {settings.certificates} alpn http/1.1",
+        f"  bind unix@{END_SOCKET} mode 600 accept-proxy ssl crt-list {CERTIFICATES} alpn http/1.1",
         *_web(
-            settings,
             maps.HTTPS,
             f"set-header X-Forwarded-Port 443 unless {{ var(txn.row) -m end @{options.FORWARDED} }}",
         ),
-        *_backend(settings, TRUSTED, "use-server %[var(txn.row),field(4,@)] if TRUE"),
+        *_backend(TRUSTED, "use-server %[var(txn.row),field(4,@)] if TRUE"),
     ]
 
 
-def _backend(settings: Settings, name: str, server: str) -> list[str]:
+def _backend(name: str, server: str) -> list[str]:
     """Where annotations are followed. Connections to pods are kept: they are told apart by the address."""
-    files = (settings.map_file(table) for table in (maps.OPTIONS, maps.ALLOWED, maps.ADDRESS))
+    files = (map_name(table) for table in (maps.OPTIONS, maps.ALLOWED, maps.ADDRESS))
     rules = option_rules.of_requests(*files, usual=name == maps.WITH_OPTIONS)
     return [f"backend {name}", "  mode http", *(f"  {line}" for line in rules), f"  {server}"]
 
@@ -292,16 +294,16 @@ def _http(settings: Settings) -> list[str]:
         "  mode http",
         *settings.binds(settings.http_port),
         "  monitor-uri /_router/healthz",
-        *_web(settings, maps.HTTP),
+        *_web(maps.HTTP),
         *_nobody(),
         f"backend {maps.PODS}",
         "  mode http",
         "  option forwardfor",
         f"  {verb} set-header X-Forwarded-Proto %[fe_name]",
         "  server pod 0.0.0.0",
-        *_backend(settings, maps.WITH_OPTIONS, "server pod 0.0.0.0"),
-        *_backend(settings, maps.REWRITING, "server pod 0.0.0.0"),
-        *_backend(settings, maps.PLAIN_HTTP2, "server pod 0.0.0.0 proto h2"),
+        *_backend(maps.WITH_OPTIONS, "server pod 0.0.0.0"),
+        *_backend(maps.REWRITING, "server pod 0.0.0.0"),
+        *_backend(maps.PLAIN_HTTP2, "server pod 0.0.0.0 proto h2"),
         *option_rules.counters(),
     ]
 
@@ -310,9 +312,9 @@ def render(settings: Settings) -> str:
     lines = [
         "global",
         f"  maxconn {settings.max_connections}",
-        f"  stats socket {settings.socket} mode 600 level admin",
+        f"  stats socket unix@{SOCKET} mode 600 level admin",
         "  log stderr format raw local0 notice",
-        *([f"  lua-load {settings.script}"] if settings.wakes else []),
+        *([f"  lua-load {SCRIPT}"] if settings.wakes else []),
         # No log of its own for traffic: a line would be made of every request, only to be left out by its level.
         "defaults",
         "  timeout connect 2s",

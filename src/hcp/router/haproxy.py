@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 import re
 import shutil
 from collections.abc import Iterable, Mapping
@@ -15,7 +16,7 @@ from dataclasses import dataclass, field
 
 from hcp.errors import HcpError
 from hcp.router import waiting
-from hcp.router.config import Settings, render
+from hcp.router.config import CONFIG, SCRIPT, WAKE_SOCKET, Settings, map_name, render
 from hcp.router.keys import Keys
 from hcp.router.maps import NUMBERS, ORDER, Row, problem
 from hcp.router.tables import Tables
@@ -24,6 +25,8 @@ log = logging.getLogger(__name__)
 # HAProxy reads a command into one buffer of 16 KiB.
 CHUNK = 8000
 STOP_AFTER = 5.0
+# Bytes that Linux takes, which longer ones would only show as a HAProxy that never answers.
+LONGEST_SOCKET = 107
 COMMAND_TIMEOUT = 10.0
 # A process that lived this long was healthy: its end is not answered with a growing pause.
 HEALTHY_AFTER = 10.0
@@ -100,10 +103,15 @@ class HAProxy:
                 f"The program {self._binary} was not found",
                 hint="The router drives HAProxy 2.6 or newer: install it, or name it with --haproxy.",
             )
+        if len(os.fsencode(self.settings.socket)) > LONGEST_SOCKET:
+            raise HcpError(
+                f"{self.settings.directory} is too long for the path of a socket",
+                hint="Set TMPDIR to a folder with a shorter path.",
+            )
         self.settings.directory.mkdir(parents=True, exist_ok=True)
-        (self.settings.directory / "haproxy.cfg").write_text(render(self.settings), encoding="utf-8")
+        (self.settings.directory / CONFIG).write_text(render(self.settings), encoding="utf-8")
         if self.settings.wakes:
-            self.settings.script.write_text(waiting.script(self.settings.wake_socket), encoding="utf-8")
+            (self.settings.directory / SCRIPT).write_text(waiting.script(WAKE_SOCKET), encoding="utf-8")
         await self._spawn()
         self._keeper = asyncio.create_task(self._keep(), name="haproxy")
 
@@ -163,7 +171,7 @@ class HAProxy:
 
     async def _change(self, name: str, new: Mapping[str, str], other: Mapping[str, str]) -> str:
         """HAProxy's words, should it not take something; none otherwise."""
-        path = self.settings.map_file(name)
+        path = map_name(name)
         if name in NUMBERS and not all(value.isdigit() for value in other.values()):
             return "not a number: of a row that is there HAProxy 2.6 would not say so"
         for rows in chunks(new):
@@ -180,7 +188,7 @@ class HAProxy:
         gone = sorted(key for key in keys if key in self._told[name])
         if not gone:
             return
-        path = self.settings.map_file(name)
+        path = map_name(name)
         self._unsure.add(name)
         for line in _pieces(f"del map {path} {escaped(key)};" for key in gone):
             if words := await self.command(line.removesuffix(";")):
@@ -219,7 +227,7 @@ class HAProxy:
 
     async def _replace(self, name: str, table: Mapping[str, str]) -> None:
         """Swap a whole table in one step: a look-up sees the old one or the new one."""
-        path = self.settings.map_file(name)
+        path = map_name(name)
         version = await self._prepare(name)
         try:
             for rows in chunks(table):
@@ -232,13 +240,13 @@ class HAProxy:
             raise
 
     async def _prepare(self, name: str) -> str:
-        answer = await self.command(f"prepare map {self.settings.map_file(name)}")
+        answer = await self.command(f"prepare map {map_name(name)}")
         if not answer.startswith(NEW_VERSION):
             raise HcpError(f"HAProxy refused a new version of table {name}", cause=answer)
         return answer.removeprefix(NEW_VERSION).strip()
 
     async def _add(self, version: str, name: str, rows: str) -> None:
-        answer = await self.command(f"add map @{version} {self.settings.map_file(name)} <<\n{rows}")
+        answer = await self.command(f"add map @{version} {map_name(name)} <<\n{rows}")
         if answer:
             raise _ChunkRefused(rows, answer)
 
@@ -251,12 +259,12 @@ class HAProxy:
                 await self._add(version, name, f"{row}\n")
             except _ChunkRefused as error:
                 found[name, row.partition(" ")[0]] = error.cause or "it gave no reason"
-        await self.command(f"clear map @{version} {self.settings.map_file(name)}")
+        await self.command(f"clear map @{version} {map_name(name)}")
         return found
 
     def _write(self, name: str) -> None:
         text = "".join(f"{key} {value}\n" for key, value in sorted(self._told[name].items()))
-        self.settings.map_file(name).write_text(text, encoding="utf-8")
+        (self.settings.directory / map_name(name)).write_text(text, encoding="utf-8")
 
     async def _spawn(self) -> None:
         for name in self.settings.tables:
@@ -264,8 +272,8 @@ class HAProxy:
         self._unsure.clear()
         self.keys.write()
         self.settings.socket.unlink(missing_ok=True)
-        config = self.settings.directory / "haproxy.cfg"
-        self._process = await asyncio.create_subprocess_exec(self._binary, "-db", "-f", str(config))
+        place = str(self.settings.directory)
+        self._process = await asyncio.create_subprocess_exec(self._binary, "-db", "-C", place, "-f", CONFIG)
         self.starts += 1
         while not await self._answers():
             if not self.alive:

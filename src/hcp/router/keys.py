@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from cryptography import x509
 
-from hcp.router.config import TRUSTED, Settings
+from hcp.router.config import CERTIFICATES, TRUSTED, Settings, certificate_name
 from hcp.router.maps import trust_name
 
 DEFAULT = "default"
@@ -76,9 +76,8 @@ class Keys:
             return
         running = bool(self._default)
         self._default = pem
-        path = self._settings.certificate_file(DEFAULT)
         if running:
-            await self._replace(str(path), pem)
+            await self._replace(certificate_name(DEFAULT), pem)
             self._file(DEFAULT, pem)
 
     def write(self) -> None:
@@ -87,11 +86,10 @@ class Keys:
             return
         self._settings.directory.mkdir(parents=True, exist_ok=True)
         self._file(DEFAULT, self._default)
-        lines = [str(self._settings.certificate_file(DEFAULT))]
-        lines += [
-            f"{self._settings.certificate_file(name)} {one.settings}" for name, one in sorted(self._shown.items())
-        ]
-        self._settings.certificates.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+        lines = [certificate_name(DEFAULT)]
+        lines += [f"{certificate_name(name)} {one.settings}" for name, one in sorted(self._shown.items())]
+        text = "".join(f"{line}\n" for line in lines)
+        (self._settings.directory / CERTIFICATES).write_text(text, encoding="utf-8")
 
     async def push(
         self, owners: Iterable[str], certificates: Mapping[str, Certificate], authorities: Mapping[str, str]
@@ -136,17 +134,17 @@ class Keys:
         pem = blocks(one.pem)
         if not pem or len(pem) > LONGEST:
             return _unfit(pem, "certificate")
-        path = str(self._settings.certificate_file(one.name))
+        path = certificate_name(one.name)
         await self._command(f"new ssl cert {path}")
         words = await self._replace(path, pem)
         if not words:
             self._file(one.name, pem)
-            line = f"add ssl crt-list {self._settings.certificates} <<\n{path} {one.settings}\n"
+            line = f"add ssl crt-list {CERTIFICATES} <<\n{path} {one.settings}\n"
             words = await self._ask(line, "Success!")
         if words:
             await self._command(f"abort ssl cert {path}")
             await self._command(f"del ssl cert {path}")
-            self._settings.certificate_file(one.name).unlink(missing_ok=True)
+            (self._settings.directory / path).unlink(missing_ok=True)
             return words
         self._shown[one.name] = one
         return ""
@@ -160,13 +158,13 @@ class Keys:
         answer = await self._command(line)
         if good in answer:
             return ""
-        return " ".join(answer.replace(f"{self._settings.directory}/", "").split())[:300] or "it gave no reason"
+        return " ".join(answer.split())[:300] or "it gave no reason"
 
     async def _hide(self, name: str) -> None:
-        path = self._settings.certificate_file(name)
-        await self._command(f"del ssl crt-list {self._settings.certificates} {path}")
+        path = certificate_name(name)
+        await self._command(f"del ssl crt-list {CERTIFICATES} {path}")
         await self._command(f"del ssl cert {path}")
-        path.unlink(missing_ok=True)
+        (self._settings.directory / path).unlink(missing_ok=True)
         self._shown.pop(name, None)
 
     async def _trust(self, name: str, authority: str) -> str:
@@ -175,7 +173,7 @@ class Keys:
         pem = blocks(authority)
         if not pem or len(pem) > LONGEST:
             return _unfit(pem, "authority")
-        path = self._settings.directory / f"{name}.ca"
+        path = f"{name}.ca"
         await self._command(f"new ssl ca-file {path}")
         words = await self._ask(f"set ssl ca-file {path} <<\n{pem}\n", "ransaction")
         words = words or await self._ask(f"commit ssl ca-file {path}", "Success!")
@@ -192,7 +190,7 @@ class Keys:
         return ""
 
     def _file(self, name: str, pem: str) -> None:
-        path = self._settings.certificate_file(name)
+        path = self._settings.directory / certificate_name(name)
         path.touch(mode=0o600, exist_ok=True)
         path.write_text(f"{blocks(pem)}\n", encoding="utf-8")
 

@@ -6,8 +6,6 @@ others leave as soon as nothing that follows is asked for them.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from hcp.router.options import BALANCE, FORWARDED, GUARD, LIMITS, MAX_ELEMENTS, PATIENCE, REWRITE, SEPARATOR
 
 # Backends that hold nothing but counters, by what they count: clients of a Route, its turns, requests at an address.
@@ -52,7 +50,7 @@ def _word(scope: str, name: str) -> str:
     return f"var({scope}.opt),{_field(name)}"
 
 
-def _client(verb: str, scope: str, allowed: Path) -> list[str]:
+def _client(verb: str, scope: str, allowed: str) -> list[str]:
     """Who may come at all, by address: the longest beginning that the table has."""
     have = f"if {{ var({scope}.opt) -m found }}"
     guarded = f"{{ {_word(scope, 'guard')} -m str guarded }}"
@@ -82,7 +80,7 @@ def _counted(verb: str, scope: str) -> str:
     return f"{verb} track-sc0 var({scope}.who) table {CLIENTS} if {' or '.join(wanted)}"
 
 
-def of_connections(table: Path, allowed: Path, hello: str, *, counting: bool) -> list[str]:
+def of_connections(table: str, allowed: str, hello: str, *, counting: bool) -> list[str]:
     """For TLS that is passed on: who may connect, how many at a time, how often. Each is asked and counted once."""
     verb = "tcp-request content"
     look = f"{verb} set-var(sess.opt) var(sess.key),map_str({table}) {hello}"
@@ -108,7 +106,7 @@ def start(attempt: int) -> list[str]:
     ]
 
 
-def of_requests(table: Path, allowed: Path, address: Path, *, usual: bool) -> list[str]:
+def of_requests(table: str, allowed: str, address: str, *, usual: bool) -> list[str]:
     """Everything for requests of a Route with options, in the backend.
 
     `usual`: all that come there have options, and none says what pods are told about clients, or of which path.
@@ -159,7 +157,7 @@ def _leave(before: int) -> str:
     return f"http-request allow if {{ var(txn.level) -m int lt {before} }}"
 
 
-def _balance(address: Path) -> list[str]:
+def _balance(address: str) -> list[str]:
     """Another pod than the one chosen by chance. `leastconn`: the less busy one of two, by our own requests there."""
     verb = "http-request"
 

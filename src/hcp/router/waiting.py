@@ -7,7 +7,6 @@ been told of the pods, so that the look-up after it finds them.
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 BACKEND = "asleep"
 ACTION = "hcp_wait"
@@ -31,6 +30,6 @@ end, 0)
 """
 
 
-def script(socket: Path) -> str:
-    """The Lua action. It says no more than the host that the connection asks for."""
+def script(socket: str) -> str:
+    """The Lua action. It says no more than the host that the connection asks for; `socket` lies beside it."""
     return _SCRIPT % {"action": ACTION, "address": json.dumps(f"unix@{socket}"), "seconds": (HOLD + GIVE_UP) // 2}

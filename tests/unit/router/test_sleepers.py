@@ -50,8 +50,8 @@ def test_a_router_that_wakes_nobody_has_nothing_of_it(tmp_path: Path) -> None:
 
 
 def test_a_connection_is_let_go_before_haproxy_gives_up() -> None:
-    script = waiting.script(Path('/tmp/a "place"/wake.sock'))
-    assert 'connect("unix@/tmp/a \\"place\\"/wake.sock")' in script
+    script = waiting.script('a "place".sock')
+    assert 'connect("unix@a \\"place\\".sock")' in script
     assert waiting.HOLD < 125 < waiting.GIVE_UP
     assert "settimeout(125)" in script
 
