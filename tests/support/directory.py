@@ -69,12 +69,12 @@ class Directory:
         leaf = pki.issue(self.ca, "directory", ips=("127.0.0.1",), usage="server")
         (self._folder / "tls.crt").write_bytes(leaf.cert_pem)
         (self._folder / "tls.key").write_bytes(leaf.key_pem)
-        schemas = "".join(f"include {parts}/schema/{one}.schema\n" for one in ("core", "cosine", "inetorgperson"))
+        schemas = "".join(f'include "{parts}/schema/{one}.schema"\n' for one in ("core", "cosine", "inetorgperson"))
         config = self._folder / "slapd.conf"
         config.write_text(
-            f"{schemas}pidfile {self._folder}/pid\ndisallow bind_anon\nrequire authc\n"
-            f"TLSCertificateFile {self._folder}/tls.crt\nTLSCertificateKeyFile {self._folder}/tls.key\n"
-            f'database ldif\nsuffix "{BASE}"\ndirectory {self._folder}/entries\n'
+            f'{schemas}pidfile "{self._folder}/pid"\ndisallow bind_anon\nrequire authc\n'
+            f'TLSCertificateFile "{self._folder}/tls.crt"\nTLSCertificateKeyFile "{self._folder}/tls.key"\n'
+            f'database ldif\nsuffix "{BASE}"\ndirectory "{self._folder}/entries"\n'
             "access to attrs=userPassword by anonymous auth by * none\naccess to * by users read by * none\n"
         )
         (self._folder / "entries.ldif").write_text(_ENTRIES)
