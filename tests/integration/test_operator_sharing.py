@@ -14,7 +14,7 @@ from hcp.kube import resources as r
 from hcp.operator import leases
 from hcp.operator.sharing import Sharing
 from hcp.runtime import Lease
-from hcp.runtime.shards import Shard
+from hcp.runtime.shards import LEASE, Shard, holder_of, lease_name
 
 LONG = 300
 
@@ -97,8 +97,8 @@ async def test_shards_are_shared_out_anew_when_processes_come_and_go(
     await fleet.end("b")
     await fleet.sizes(6)
     await fleet.end("c")
-    left = {one["metadata"]["name"]: leases.holder_of(one) for one in await client.list(r.LEASES, namespace)}
-    assert left == {leases.lease_name(number): "" for number in range(6)}
+    left = {one["metadata"]["name"]: holder_of(one) for one in await client.list(r.LEASES, namespace)}
+    assert left == {lease_name(number): "" for number in range(6)}
 
 
 async def test_more_processes_than_shards_wait_and_step_in(fleet: Fleet) -> None:
@@ -133,7 +133,7 @@ async def test_an_operator_that_shares_nothing_and_those_that_share_wait_for_eac
 
     def whole() -> asyncio.Task[None]:
         notes = {leases.ANNOTATION_SHARDS: None}
-        made = Lease(client, leases.LEASE, namespace, "whole", duration=30, renew_every=0.3, annotations=notes)
+        made = Lease(client, LEASE, namespace, "whole", duration=30, renew_every=0.3, annotations=notes)
         return asyncio.create_task(made.run(lead))
 
     async with asyncio.timeout(LONG):
@@ -149,7 +149,7 @@ async def test_an_operator_that_shares_nothing_and_those_that_share_wait_for_eac
         # The first shard, whose lease it is, ends sooner than the others.
         await fleet.end("a")
         assert await leading.get() == 0
-        found = await client.get(r.LEASES, leases.LEASE, namespace)
-        assert (leases.holder_of(found), leases.count_of(found)) == ("whole", 1)
+        found = await client.get(r.LEASES, LEASE, namespace)
+        assert (holder_of(found), leases.count_of(found)) == ("whole", 1)
         second.cancel()
         await asyncio.gather(second, return_exceptions=True)

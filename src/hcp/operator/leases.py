@@ -23,31 +23,19 @@ from hcp.kube import Client
 from hcp.kube.resources import LEASES
 from hcp.kube.transport import backoff
 from hcp.runtime import Informer
-from hcp.runtime.shards import fair
+from hcp.runtime.shards import fair, holder_of, shard_number
 from hcp.runtime.store import version_of
 
 log = logging.getLogger(__name__)
 Object = dict[str, Any]
 
-LEASE = "hypershift-operator-leader-elect"
 MEMBER = "hypershift-operator-member-"
 ANNOTATION_SHARDS = f"{names.GROUP}/operator-shards"
-_SHARD = re.compile(rf"{LEASE}(?:-([0-9]+))?")
 # Another process has begun to work half a minute after one died, filling its caches included. A restarted
 # container keeps its identity, and an orderly end hands over at once: neither waits.
 LEASE_SECONDS, LEASE_RENEW = 24.0, 4.0
 # Of processes that are long gone.
 _FORGOTTEN = 10 * LEASE_SECONDS
-
-
-def lease_name(number: int) -> str:
-    return f"{LEASE}-{number}" if number else LEASE
-
-
-def shard_number(name: str) -> int | None:
-    """Which shard a Lease is for; None where it is for none."""
-    found = _SHARD.fullmatch(name)
-    return int(found[1] or 0) if found else None
 
 
 def member_name(identity: str) -> str:
@@ -62,10 +50,6 @@ def count_of(lease: Object) -> int:
     """By how many shards its holder deals out; who shares nothing says nothing."""
     text = annotations_of(lease).get(ANNOTATION_SHARDS, "1")
     return int(text) if text.isdigit() else 1
-
-
-def holder_of(lease: Object) -> str:
-    return str((lease.get("spec") or {}).get("holderIdentity") or "")
 
 
 @dataclass(frozen=True)

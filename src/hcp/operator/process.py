@@ -18,7 +18,7 @@ from hcp.operator import abilities, announce, capi, leases, sharing, support, wi
 from hcp.runtime import Controller, EventRecorder, Lease, serve_health
 from hcp.runtime.context import Guests, Informers, OperatorContext
 from hcp.runtime.requests import observe_request
-from hcp.runtime.shards import Shard
+from hcp.runtime.shards import LEASE, Shard
 
 log = logging.getLogger(__name__)
 CAPI_RETRY = 10.0
@@ -99,7 +99,7 @@ class Operator:
 
         await Lease(
             own,
-            leases.LEASE,
+            LEASE,
             namespace,
             identity,
             duration=leases.LEASE_SECONDS,
@@ -108,7 +108,9 @@ class Operator:
         ).run(lead)
 
     def _client(self) -> Client:
-        return Client(self._options.config, user_agent="hcp-operator", observer=observe_request)
+        # The API server's audit log then says which process it was.
+        agent = f"hcp-operator/{self._options.identity}"
+        return Client(self._options.config, user_agent=agent, observer=observe_request)
 
     async def _namespace(self, client: Client) -> None:
         """Only a developer's process comes before `hcp install`; the lease needs its namespace."""

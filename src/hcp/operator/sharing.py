@@ -17,9 +17,9 @@ from collections.abc import Awaitable, Callable
 from hcp.errors import HcpError
 from hcp.kube import Client
 from hcp.kube.resources import LEASES
-from hcp.operator.leases import ANNOTATION_SHARDS, LEASE_RENEW, LEASE_SECONDS, Leases, lease_name, member_name
+from hcp.operator.leases import ANNOTATION_SHARDS, LEASE_RENEW, LEASE_SECONDS, Leases, member_name
 from hcp.runtime import Lease, metrics
-from hcp.runtime.shards import Shard
+from hcp.runtime.shards import Shard, lease_name
 
 log = logging.getLogger(__name__)
 HELD = metrics.Gauge("hcp_shard_held", "Shards of the fleet that this process works on: 1.", ["shard"])

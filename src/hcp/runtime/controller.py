@@ -53,7 +53,8 @@ class Controller:
         *,
         base_delay: float = 0.1,
         max_delay: float = 60.0,
-        grace: float = 10.0,
+        # Less than what is left of the operator's lease when it could not be renewed: nobody else has begun by then.
+        grace: float = 7.0,
         group: Callable[[str], str] | None = None,
         per_group: int = 0,
     ) -> None:

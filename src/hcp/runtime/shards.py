@@ -7,6 +7,7 @@ what is labelled with it, and what it is made of. Two clusters whose names make 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -19,6 +20,9 @@ Object = dict[str, Any]
 Keep = Callable[[Object], bool]
 
 
+# Who holds it works on shard 0, or on everything where nothing is shared.
+LEASE = "hypershift-operator-leader-elect"
+_SHARD = re.compile(rf"{LEASE}(?:-([0-9]+))?")
 # Each is a Lease that is renewed every few seconds, and a set of caches.
 MOST_SHARDS = 32
 
@@ -134,3 +138,17 @@ def fair(count: int, members: Iterable[str], holders: Mapping[int, str]) -> dict
     room = [member for member in order for _ in range(share[member] - len(held[member]))]
     left = [number for number in range(count) if number not in plan]
     return plan | dict(zip(left, room, strict=True))
+
+
+def lease_name(number: int) -> str:
+    return f"{LEASE}-{number}" if number else LEASE
+
+
+def shard_number(name: str) -> int | None:
+    """Which shard a Lease is for; None where it is for none."""
+    found = _SHARD.fullmatch(name)
+    return int(found[1] or 0) if found else None
+
+
+def holder_of(lease: Object) -> str:
+    return str((lease.get("spec") or {}).get("holderIdentity") or "")

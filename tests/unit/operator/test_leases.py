@@ -6,13 +6,11 @@ from typing import Any
 
 from hcp.operator.leases import (
     ANNOTATION_SHARDS,
-    LEASE,
     MEMBER,
     Seen,
-    lease_name,
     member_name,
-    shard_number,
 )
+from hcp.runtime.shards import LEASE, lease_name, shard_number
 
 DURATION = 24
 
