@@ -50,8 +50,8 @@ def test_fewer_nodes_than_none_are_refused(capsys: pytest.CaptureFixture[str]) -
 def test_compilers_and_kubevirt_do_not_wait_for_each_other_where_official_builds_are_fetched() -> None:
     fetching = replace(TOUR, fetches=True)
     titles = [step.title for step in steps(fetching)]
-    assert titles.index("KubeVirt and CDI on the management cluster") == 2
-    assert sorted(titles) == sorted(step.title for step in steps(TOUR))
+    assert titles.index("DNS, volumes, Routes, KubeVirt and CDI on the management cluster") == 2
+    assert len(titles) == len(steps(TOUR))
     machines_parts, unpublished = background(fetching)
     assert "image-virt-launcher" in machines_parts
     assert machines_parts[-2:] == ["--first", "kubernetes-1.36"]  # the first step waits for it, machines do not yet
@@ -65,7 +65,9 @@ def test_where_official_builds_are_fetched_kubevirt_starts_while_the_control_pla
     [beside] = [number for number, step in enumerate(todo) if step.beside]
     [joined] = [number for number, step in enumerate(todo) if step.needs_beside]
     between = [step.title for step in todo[beside + 1 : joined]]
-    assert todo[beside].title == "KubeVirt and CDI on the management cluster"
+    assert list(todo[0].command[-2:]) == ["--until", "node"]
+    assert list(todo[beside].command[-2:]) == ["--profile", "kubevirt"]
+    assert not todo[beside].needs_build, "it begins with what is there and fetches the rest itself"
     assert "The operator" in between
     assert "A hosted cluster" in between
     assert todo[joined].title.endswith("virtual machines as nodes")
@@ -85,6 +87,35 @@ def test_a_step_beside_others_is_waited_for_and_its_failure_names_it(tmp_path: P
             beside.wait()
     assert "goes on beside the next steps" in "\n".join(said)
     assert (tmp_path / "step-1.log").read_text().startswith("Makes a real Kubernetes cluster")
+
+
+def test_a_step_beside_others_that_fails_ends_the_one_in_front(tmp_path: Path) -> None:
+    bad = Step("Bad", ["local", "no-such-command"])
+    with Beside(tmp_path, lambda _: None, []) as beside, subprocess.Popen(["sleep", "3600"]) as front:
+        beside.start(bad, Position(2, [bad] * 4))
+        try:
+            with pytest.raises(HcpError, match="Step 3, 'Bad', ended with exit code") as raised:
+                beside.watch(front)
+        finally:
+            front.kill()
+    assert "no-such-command" in str(raised.value.cause or raised.value)
+
+
+def test_a_step_beside_others_that_is_done_leaves_the_one_in_front_alone(tmp_path: Path) -> None:
+    good = Step("Good", ["local", "up", "--help"])
+    with Beside(tmp_path, lambda _: None, []) as beside:
+        beside.start(good, Position(0, [good]))
+        with subprocess.Popen(["sh", "-c", f"while ! test -s {tmp_path}/step-1.log; do :; done; exit 3"]) as front:
+            assert beside.watch(front) == 3
+
+
+def test_a_step_in_front_ends_when_one_beside_it_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hcp.local.demo.run.hcp", lambda words: ["sleep", *words])
+    bad, long = Step("Bad", ["local", "no-such-command"]), Step("Long", ["3600"])
+    with Beside(tmp_path, lambda _: None, []) as beside:
+        beside.start(bad, Position(0, [bad, long]))
+        with pytest.raises(HcpError, match="Step 1, 'Bad'"):
+            demo._step(long, lambda _: None, [], Position(1, [bad, long]), beside)
 
 
 def test_a_step_beside_others_ends_with_the_tour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

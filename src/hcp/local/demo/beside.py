@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import queue
 import shlex
 import subprocess
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +25,17 @@ class _Running:
     child: subprocess.Popen[bytes]
     log: Path
     since: float
+    until: float = 0.0
+
+    def wait(self) -> None:
+        """Raises HcpError when the step ended without success."""
+        if code := self.child.wait():
+            said = self.log.read_text(errors="replace").strip().splitlines()
+            raise HcpError(
+                f"Step {self.number + 1}, '{self.step.title}', ended with exit code {code}",
+                cause=" ".join(said[-3:]),
+                hint="What was done stays: run `make demo` again and it continues here.",
+            )
 
 
 class Beside(contextlib.ExitStack):
@@ -32,6 +45,7 @@ class Beside(contextlib.ExitStack):
         super().__init__()
         self._folder, self._say, self._laps = folder, say, laps
         self._running: list[_Running] = []
+        self._ended: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
 
     def start(self, step: Step, position: Position) -> None:
         log = self._folder / f"step-{position.number + 1}.log"
@@ -40,18 +54,34 @@ class Beside(contextlib.ExitStack):
         with log.open("wb") as handle:
             child = subprocess.Popen(hcp(step.command), stdout=handle, stderr=handle)
         self.callback(end, child)
-        self._running.append(_Running(step, position.number, child, log, time.monotonic()))
+        one = _Running(step, position.number, child, log, time.monotonic())
+        self._running.append(one)
+        self._follow(child, one)
+
+    def watch(self, child: subprocess.Popen[bytes]) -> int:
+        """Waits for the step in front and gives its exit code. One beside it that fails is heard of at once: what is
+        in front might wait for what it does.
+        """
+        self._follow(child)
+        while (ended := self._ended.get()) is not child:
+            for one in self._running:
+                if one.child is ended:
+                    one.wait()
+        return child.wait()
 
     def wait(self) -> None:
         while self._running:
             one = self._running.pop(0)
             if one.child.poll() is None:
                 self._say(f"\n== Waiting for step {one.number + 1}: {one.step.title}")
-            if code := one.child.wait():
-                said = one.log.read_text(errors="replace").strip().splitlines()
-                raise HcpError(
-                    f"Step {one.number + 1}, '{one.step.title}', ended with exit code {code}",
-                    cause=" ".join(said[-3:]),
-                    hint="What was done stays: run `make demo` again and it continues here.",
-                )
-            self._laps.append((one.step.title, time.monotonic() - one.since))
+            one.wait()
+            self._laps.append((one.step.title, (one.until or time.monotonic()) - one.since))
+
+    def _follow(self, child: subprocess.Popen[bytes], one: _Running | None = None) -> None:
+        def wait() -> None:
+            child.wait()
+            if one is not None:
+                one.until = time.monotonic()
+            self._ended.put(child)
+
+        threading.Thread(target=wait, daemon=True).start()

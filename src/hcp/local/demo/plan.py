@@ -2,8 +2,8 @@
 
 On a first run parts have to be built, so the order is that of usefulness: the management cluster, a hosted control
 plane, then virtual machines. What later steps need is built in the background while earlier ones can already be used.
-Where official builds are fetched, compilers work while these come, and KubeVirt starts while they work and while the
-operator and the hosted control plane do.
+Where official builds are fetched, compilers work while these come. KubeVirt, which takes the longest, starts as soon as
+the management cluster takes pods, while its add-ons, the operator and the hosted control plane come up.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from hcp.payload.registry import default_registry
 CONTROL_PLANE_PARTS = ("release-1.36", "image-hcp")
 MACHINE_IMAGES = ("image-virt-", "image-cdi-")
 RELEASE_COMPONENT = "release-1.36"
+ADD_ONS = "DNS, volumes, Routes"
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,11 @@ def steps(tour: Tour) -> list[Step]:
         return [*control_plane(tour), *machines(tour)]
     cluster, kubeconfig, *rest = control_plane(tour)
     kubevirt, scale, *nodes = machines(tour)
-    return [cluster, kubeconfig, replace(kubevirt, beside=True), *rest, replace(scale, needs_beside=True), *nodes]
+    # As soon as pods can start, KubeVirt does, and the add-ons beside it; what comes next only needs to find both.
+    node = replace(cluster, command=[*cluster.command, "--until", "node"], typical=10, parts=(*API, *NODE))
+    beside = replace(kubevirt, title=f"{ADD_ONS}, {kubevirt.title}", beside=True, needs_build=False)
+    beside = replace(beside, parts=(*IMAGES, *kubevirt.parts))
+    return [node, kubeconfig, beside, *rest, replace(scale, needs_beside=True), *nodes]
 
 
 def control_plane(tour: Tour) -> list[Step]:

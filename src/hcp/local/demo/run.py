@@ -48,7 +48,7 @@ def run(tour: Tour, say: Say) -> None:
                 if step.beside:
                     beside.start(step, Position(number, todo))
                 else:
-                    _step(step, say, laps, Position(number, todo))
+                    _step(step, say, laps, Position(number, todo), beside)
         if tour.nodes:
             started = time.monotonic()
             say("\n== A web workload behind a load balancer address")
@@ -67,7 +67,9 @@ def _something_missing(tour: Tour) -> bool:
     return any(find(part) is None for step in steps(tour) for part in step.parts)
 
 
-def _step(step: Step, say: Say, laps: list[tuple[str, float]], position: Position) -> None:
+def _step(
+    step: Step, say: Say, laps: list[tuple[str, float]], position: Position, beside: Beside | None = None
+) -> None:
     if step.known and _succeeds(step.known):
         say(f"\n== {position.heading(step)}\nThere already, from an earlier run: hcp {shlex.join(step.known)}")
         return
@@ -77,7 +79,7 @@ def _step(step: Step, say: Say, laps: list[tuple[str, float]], position: Positio
     with _output(step.save) as out:
         child = subprocess.Popen(hcp(step.command), stdout=out)
         try:
-            code = child.wait()
+            code = beside.watch(child) if beside else child.wait()
         finally:
             end(child)
     if code:
