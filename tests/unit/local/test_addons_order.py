@@ -45,7 +45,7 @@ class Trace:
 
 def _run(play: Callable[[Trace], Awaitable[Any]]) -> Trace:
     trace = Trace()
-    asyncio.run(asyncio.wait_for(play(trace), 60))  # type: ignore[arg-type]
+    asyncio.run(asyncio.wait_for(play(trace), 60))
     return trace
 
 

@@ -89,6 +89,14 @@ def kubevirt(*, emulation: bool) -> Object:
     }
 
 
+def without_instance_types(kubevirt: Object) -> Object:
+    """Its operator makes those that it brings along, five a second, before it says that it is done: half a minute in
+    which machines could start already. So on a new cluster they come after that.
+    """
+    configuration = {**kubevirt["spec"]["configuration"], "commonInstancetypesDeployment": {"enabled": False}}
+    return {**kubevirt, "spec": {**kubevirt["spec"], "configuration": configuration}}
+
+
 def _early_looks() -> list[Object]:
     """Whether a part has begun is asked every second until it says so, and never again."""
     return [_early_look(name, kind, path) for name, (kind, path) in _BEGAN.items()]

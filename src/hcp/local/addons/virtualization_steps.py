@@ -6,11 +6,12 @@ import asyncio
 from pathlib import Path
 
 from hcp.api.manifests import Object
+from hcp.api.paths import at
 from hcp.errors import HcpError
 from hcp.kube import Client, Resource
 from hcp.kube.errors import ApiError, NotFound
 from hcp.local.addons import virtualization, waiting
-from hcp.local.addons.applying import apply_all, digest_of
+from hcp.local.addons.applying import MANAGER, apply_all, digest_of
 from hcp.local.addons.context import Context
 from hcp.local.addons.images import push, references
 from hcp.local.host.checks import kvm
@@ -39,6 +40,7 @@ async def bring_up(ctx: Context, client: Client) -> bool:
     how = f"KVM: {why}" if usable else f"software emulation: {why}"
     ctx.say(f"  virtual machines will use {how}")
     await _install(ctx, client, {name: with_images(text, refs) for name, text in texts.items()}, wanted, images)
+    await client.apply(wanted[0], manager=MANAGER)
     ctx.remember("virtualization", digest)
     return True
 
@@ -52,7 +54,7 @@ async def _install(
     ctx.lap("KubeVirt and CDI pushed")
     operators = [obj for text in texts.values() for obj in virtualization.documents(text)]
     await apply_all(client, operators)
-    await apply_all(client, wanted)
+    await apply_all(client, [*wanted[1:], await _for_now(client, wanted[0])])
     ctx.lap("KubeVirt and CDI applied")
     await asyncio.gather(
         _phase(client, KUBEVIRTS, "kubevirt", virtualization.KUBEVIRT_NAMESPACE, ctx),
@@ -60,6 +62,14 @@ async def _install(
     )
     await apply_profile(client, virtualization.storage_profile())
     ctx.lap("KubeVirt and CDI ready")
+
+
+async def _for_now(client: Client, kubevirt: Object) -> Object:
+    """A KubeVirt that was never there begins without its types of instances; another keeps them."""
+    found = await client.get_or_none(KUBEVIRTS, "kubevirt", virtualization.KUBEVIRT_NAMESPACE)
+    if found is not None and at(found, "status.phase") == "Deployed":
+        return kubevirt
+    return virtualization.without_instance_types(kubevirt)
 
 
 async def _phase(client: Client, resource: Resource, name: str, ns: str | None, ctx: Context) -> None:
