@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -107,6 +109,38 @@ def test_a_step_beside_others_that_is_done_leaves_the_one_in_front_alone(tmp_pat
         beside.start(good, Position(0, [good]))
         with subprocess.Popen(["sh", "-c", f"while ! test -s {tmp_path}/step-1.log; do :; done; exit 3"]) as front:
             assert beside.watch(front) == 3
+
+
+def test_what_a_step_beside_others_says_lets_later_ones_begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hcp.local.demo.beside.hcp", lambda words: ["sh", "-c", *words])
+    said: list[str] = []
+    step = Step("Long", ["echo begun; echo usable now; exec sleep 3600"], enough="usable now")
+    with Beside(tmp_path, said.append, []) as beside:
+        beside.start(step, Position(0, [step]))
+        beside.enough()
+        child = beside._running[0].child
+        assert child.poll() is None, "it goes on"
+    assert child.poll() is not None
+    assert (tmp_path / "step-1.log").read_text() == "begun\nusable now\n"
+
+
+def test_a_step_that_fails_before_it_was_enough_is_no_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hcp.local.demo.beside.hcp", lambda words: ["sh", "-c", *words])
+    step = Step("Bad", ["echo the reason >&2; exit 4"], enough="usable now")
+    with Beside(tmp_path, lambda _: None, []) as beside:
+        beside.start(step, Position(0, [step]))
+        with pytest.raises(HcpError, match="Step 1, 'Bad', ended with exit code 4") as raised:
+            beside.enough()
+    assert raised.value.cause == "the reason"
+
+
+def test_what_a_step_left_running_does_not_hold_the_tour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hcp.local.demo.beside.hcp", lambda words: ["sh", "-c", *words])
+    step = Step("Good", [f"sleep 3600 & echo $! > {tmp_path}/pid"])
+    with Beside(tmp_path, lambda _: None, []) as beside:
+        beside.start(step, Position(0, [step]))
+        beside.wait()
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
 
 
 def test_a_step_in_front_ends_when_one_beside_it_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,7 @@ def test_after_an_error_none_begins_and_those_that_had_begun_are_waited_for() ->
         raise ValueError("bad")
 
     with pytest.raises(ValueError, match="bad"):
-        at_once([slow, bad, lambda: slow()], 2)
+        at_once([slow, bad, slow], 2)
     assert done[0] == "slow"
 
 

@@ -14,6 +14,8 @@ from hcp.local.addons.storage import CLASS
 COMPONENTS = ("manifest-kubevirt", "manifest-cdi")
 KUBEVIRT_NAMESPACE = "kubevirt"
 CDI_NAMESPACE = "cdi"
+CONTROLLER = "virt-controller"
+MACHINES_TAKEN = "Usable now: virtual machines. Their disks are made at once, and they start when KubeVirt is deployed"
 # Raise it when `documents` changes: running clusters then get the new objects at the next `up`.
 REVISION = 3
 # Fifteen seconds without processor time are nothing unusual on one machine that does everything: a controller that
@@ -27,7 +29,7 @@ _PATIENT_LEASE = {
 # made only after the API is ready: half a minute of a first run. Part → kind, and where it says that it has begun.
 _BEGAN = {
     "virt-api": ("Deployment", "/apis/subresources.kubevirt.io/v1/healthz"),
-    "virt-controller": ("Deployment", "/healthz"),
+    CONTROLLER: ("Deployment", "/healthz"),
     "virt-handler": ("DaemonSet", "/healthz"),
 }
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hcp.local.addons.virtualization import MACHINES_TAKEN
 from hcp.local.demo import volumes
 from hcp.local.state.parts import API, IMAGES, NODE
 from hcp.payload.registry import default_registry
@@ -41,6 +42,8 @@ class Step:
     """Components that are made first where they are missing."""
     beside: bool = False
     """It goes on beside the steps after it."""
+    enough: str = ""
+    """What it says beside others when the steps that need it can begin; without, they wait for its end."""
     needs_beside: bool = False
     """Wait for what goes on beside before this step."""
 
@@ -110,7 +113,7 @@ def steps(tour: Tour) -> list[Step]:
     # As soon as pods can start, KubeVirt does, and the add-ons beside it; what comes next only needs to find both.
     node = replace(cluster, command=[*cluster.command, "--until", "node"], typical=10, parts=(*API, *NODE))
     beside = replace(kubevirt, title=f"{ADD_ONS}, {kubevirt.title}", beside=True, needs_build=False)
-    beside = replace(beside, parts=(*IMAGES, *kubevirt.parts))
+    beside = replace(beside, parts=(*IMAGES, *kubevirt.parts), enough=MACHINES_TAKEN)
     return [node, kubeconfig, beside, *rest, replace(scale, needs_beside=True), *nodes]
 
 

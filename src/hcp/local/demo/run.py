@@ -44,11 +44,12 @@ def run(tour: Tour, say: Say) -> None:
                 if step.needs_build:
                     _await_build(builds[0], tour, say, laps)
                 if step.needs_beside:
-                    beside.wait()
+                    beside.enough()
                 if step.beside:
                     beside.start(step, Position(number, todo))
                 else:
                     _step(step, say, laps, Position(number, todo), beside)
+            beside.wait()
         if tour.nodes:
             started = time.monotonic()
             say("\n== A web workload behind a load balancer address")
