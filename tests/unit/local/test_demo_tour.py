@@ -14,9 +14,9 @@ import pytest
 from hcp.cli.main import main
 from hcp.errors import HcpError
 from hcp.local.demo import run as demo
-from hcp.local.demo import summary
+from hcp.local.demo import summary, volumes
 from hcp.local.demo.beside import Beside
-from hcp.local.demo.plan import Step, Tour, background, control_plane, machines, steps
+from hcp.local.demo.plan import Step, Tour, background, control_plane, machines, steps, urgent
 from hcp.local.demo.position import Position
 from hcp.payload.estimates import to_make
 
@@ -53,7 +53,7 @@ def test_compilers_and_kubevirt_do_not_wait_for_each_other_where_official_builds
     fetching = replace(TOUR, fetches=True)
     titles = [step.title for step in steps(fetching)]
     assert titles.index("DNS, volumes, Routes, KubeVirt and CDI on the management cluster") == 2
-    assert len(titles) == len(steps(TOUR))
+    assert len(titles) == len(steps(TOUR)) + 1
     machines_parts, unpublished = background(fetching)
     assert "image-virt-launcher" in machines_parts
     assert machines_parts[-2:] == ["--first", "kubernetes-1.36"]  # the first step waits for it, machines do not yet
@@ -74,6 +74,19 @@ def test_where_official_builds_are_fetched_kubevirt_starts_while_the_control_pla
     assert "A hosted cluster" in between
     assert todo[joined].title.endswith("virtual machines as nodes")
     assert not [step for step in steps(TOUR) if step.beside or step.needs_beside]
+
+
+def test_where_official_builds_are_fetched_the_operator_starts_before_its_release_is_whole() -> None:
+    todo = {step.title: list(step.command) for step in steps(replace(TOUR, fetches=True))}
+    titles = list(todo)
+    first, install, release = "The operator's image in its registry", "The operator", "A release in its registry"
+    assert titles.index(first) < titles.index(install) < titles.index(release) < titles.index("A hosted cluster")
+    assert todo[first][4:] == ["image-hcp"]
+    assert todo[release][4:] == ["release-1.36"]
+    assert todo[install][-2:] == ["--default-release-image", volumes.image("release-1.36")]
+    assert [command[2] for command in urgent(replace(TOUR, fetches=True))] == ["release-1.36"]
+    assert urgent(TOUR) == []
+    assert "--default-release-image" not in [word for step in steps(TOUR) for word in step.command]
 
 
 def test_a_step_beside_others_is_waited_for_and_its_failure_names_it(tmp_path: Path) -> None:

@@ -59,7 +59,7 @@ async def _install(
     ctx.lap("KubeVirt and CDI pushed")
     operators = [obj for text in texts.values() for obj in virtualization.documents(text)]
     await apply_all(client, operators)
-    await apply_all(client, [*wanted[1:], await _for_now(client, wanted[0])])
+    await apply_all(client, [*wanted[1:], await for_now(client, wanted[0])])
     ctx.lap("KubeVirt and CDI applied")
     namespace = virtualization.KUBEVIRT_NAMESPACE
     await run_all(
@@ -90,7 +90,7 @@ async def _machines_taken(client: Client, ctx: Context) -> bool:
     return True
 
 
-async def _for_now(client: Client, kubevirt: Object) -> Object:
+async def for_now(client: Client, kubevirt: Object) -> Object:
     """A KubeVirt that was never there begins without its types of instances; another keeps them."""
     found = await client.get_or_none(KUBEVIRTS, "kubevirt", virtualization.KUBEVIRT_NAMESPACE)
     if found is not None and at(found, "status.phase") == "Deployed":

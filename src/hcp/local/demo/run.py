@@ -15,7 +15,7 @@ from hcp.errors import HcpError
 from hcp.local.demo import summary, volumes
 from hcp.local.demo.beside import Beside
 from hcp.local.demo.children import end, hcp
-from hcp.local.demo.plan import Step, Tour, background, steps
+from hcp.local.demo.plan import Step, Tour, background, steps, urgent
 from hcp.local.demo.position import Position
 from hcp.local.demo.workload import Workload, first_node
 from hcp.payload import fetching, find, go_cache, timeline
@@ -116,10 +116,11 @@ def _building(tour: Tour, say: Say) -> Iterator[list[subprocess.Popen[bytes]]]:
         say(f"Coming: virtual machines; their parts are built in the background (log: {log})")
     with contextlib.ExitStack() as stack:
         children = []
-        for command in background(tour):
+        # What comes next on the screen goes first: the background takes what is left of the machine.
+        behind = [["nice", *hcp(command)] for command in background(tour)]
+        for words in [*behind, *map(hcp, urgent(tour))]:
             with log.open("ab") as handle:
-                # What comes next on the screen goes first: the background takes what is left of the machine.
-                child = subprocess.Popen(["nice", *hcp(command)], stdout=handle, stderr=handle)
+                child = subprocess.Popen(words, stdout=handle, stderr=handle)
             stack.callback(end, child)
             children.append(child)
         yield children
