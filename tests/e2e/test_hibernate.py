@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.support.e2e.hosted_tools import SMALL_VM, Guest, with_one_node
+from tests.support.e2e.hosted_tools import SMALL_VM, Guest, leave, router_address, with_one_node
 from tests.support.e2e.local_tools import Cluster, hcp
 from tests.support.eventually import eventually_sync
 
@@ -28,7 +28,10 @@ pytestmark = pytest.mark.timeout(5400)
 @pytest.fixture(scope="module")
 def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with with_one_node(NAME, CLUSTER, tmp_path_factory.mktemp("hibernate")) as made:
-        yield made
+        try:
+            yield made
+        finally:
+            leave(made, CALLED)
 
 
 @pytest.fixture(scope="module")
@@ -59,8 +62,9 @@ def test_it_sleeps_without_a_pod_and_without_a_write(management: Cluster, guest:
     asked(management, "hibernate", CLUSTER, "--wait", "--timeout", "20m")
     assert stage(management) == "Asleep"
     assert management.get("vmi", "-n", HOSTED)["items"] == []
-    eventually_sync(lambda: management.get("pods", "-n", HOSTED)["items"] == [], "no pod is left", 120)
+    eventually_sync(lambda: management.get("pods", "-n", HOSTED)["items"] == [], "no pod is left", 300)
     assert management.get("vm", node, "-n", HOSTED)["spec"]["runStrategy"] == "Manual"
+    time.sleep(30)  # KubeVirt and Kubernetes write down what has ended
     before = versions(management)
     time.sleep(90)  # longer than anything that looks again does
     assert versions(management) == before
@@ -82,18 +86,19 @@ def test_it_wakes_with_the_machine_and_the_data_it_had(management: Cluster, gues
 def test_it_can_be_destroyed_while_it_sleeps(management: Cluster) -> None:
     asked(management, "hibernate", CLUSTER, "--wait", "--timeout", "20m")
     asked(management, "destroy", "cluster", "kubevirt", "--name", CLUSTER)
-    names = [one["metadata"]["name"] for one in management.get("namespaces")["items"]]
-    assert HOSTED not in names
+
+    def gone() -> bool:
+        return HOSTED not in {one["metadata"]["name"] for one in management.get("namespaces")["items"]}
+
+    eventually_sync(gone, "its namespace is gone", 600)
 
 
 def request(management: Cluster) -> str:
     """The answer of the hosted API over one connection to the router, checked with the cluster's own authority."""
     host = management.get("route", "kube-apiserver", "-n", f"clusters-{CALLED}")["spec"]["host"]
-    domain = management.get("ingresses.config.openshift.io", "cluster")["spec"]["domain"]
-    address = ".".join(domain.removeprefix("apps.").partition(".")[0].split("-"))
     secret = management.get("secret", "root-ca", "-n", f"clusters-{CALLED}")
     context = ssl.create_default_context(cadata=base64.b64decode(secret["data"]["ca.crt"]).decode())
-    plain = socket.create_connection((address, 443), timeout=300)
+    plain = socket.create_connection((router_address(management), 443), timeout=300)
     with plain, context.wrap_socket(plain, server_hostname=host) as talk:
         talk.sendall(f"GET /readyz HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n".encode())
         return talk.recv(4096).decode()

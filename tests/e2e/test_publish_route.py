@@ -9,9 +9,9 @@ from tests.support.e2e.hosted_tools import Guest, with_nodes
 from tests.support.e2e.local_tools import Cluster
 from tests.support.eventually import eventually_sync
 
-NAME, CLUSTER = "routed", "demo"
+NAME = CLUSTER = "routed"
 CONTROL_PLANE = f"clusters-{CLUSTER}"
-pytestmark = pytest.mark.timeout(3000)
+pytestmark = pytest.mark.timeout(5400)
 
 
 @pytest.fixture(scope="module")
