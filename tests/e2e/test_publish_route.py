@@ -22,7 +22,7 @@ def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def guest(management: Cluster) -> Guest:
-    return Guest.of(management, CLUSTER, by_router=True)
+    return Guest.of(management, CLUSTER)
 
 
 def test_no_service_of_the_control_plane_has_an_address(management: Cluster) -> None:

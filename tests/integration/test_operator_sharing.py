@@ -101,6 +101,22 @@ async def test_shards_are_shared_out_anew_when_processes_come_and_go(
     assert left == {lease_name(number): "" for number in range(6)}
 
 
+async def test_the_shards_and_the_announcement_of_a_dead_process_are_taken(
+    fleet: Fleet, client: Client, namespace: str
+) -> None:
+    notes = {leases.ANNOTATION_SHARDS: "2"}
+    for name in (leases.member_name("dead"), LEASE):
+        dead = Lease(client, name, namespace, "dead", duration=1, annotations=notes)
+        await dead.acquire()
+    fleet.begin("a", 2)
+    await fleet.sizes(2)
+
+    async def forgotten() -> bool:
+        return await client.get_or_none(r.LEASES, leases.member_name("dead"), namespace) is None
+
+    await eventually(forgotten, "its announcement is gone")
+
+
 async def test_more_processes_than_shards_wait_and_step_in(fleet: Fleet) -> None:
     for name in "abc":
         fleet.begin(name, 2)

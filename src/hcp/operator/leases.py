@@ -34,8 +34,6 @@ ANNOTATION_SHARDS = f"{names.GROUP}/operator-shards"
 # Another process has begun to work half a minute after one died, filling its caches included. A restarted
 # container keeps its identity, and an orderly end hands over at once: neither waits.
 LEASE_SECONDS, LEASE_RENEW = 24.0, 4.0
-# Of processes that are long gone.
-_FORGOTTEN = 10 * LEASE_SECONDS
 
 
 def member_name(identity: str) -> str:
@@ -122,9 +120,10 @@ class Seen:
         ends = (self.ends(name) for name, one in self.leases.items() if holder_of(one) not in ("", me))
         return min((end - now for end in ends if end > now), default=None)
 
-    def left_behind(self, now: float) -> list[str]:
-        """Announcements of processes that are long gone."""
-        return [n for n in self.leases if n.startswith(MEMBER) and self.ends(n) + _FORGOTTEN <= now]
+    def left_behind(self, me: str, now: float) -> list[str]:
+        """Announcements of processes that are gone."""
+        there = [n for n, lease in self.leases.items() if n.startswith(MEMBER) and holder_of(lease) != me]
+        return [name for name in there if self.ends(name) <= now]
 
 
 class Leases:

@@ -126,9 +126,12 @@ class Sharing:
         await self._lead(shard)
 
     async def _clear(self) -> None:
-        """Announcements of processes that did not end in order are taken away by the one that holds shard 0."""
-        for name in self._leases.seen.left_behind(time.monotonic()):
-            lease = self._leases.seen.leases[name]
+        """Announcements of processes that did not end in order are taken away by the one that holds shard 0.
+
+        At once: to whoever comes now, and cannot know how old they are, they would be members for a while.
+        """
+        for name in self._leases.seen.left_behind(self._me, time.monotonic()):
+            meta = self._leases.seen.leases[name]["metadata"]
             self._leases.seen.forget(name)
             with contextlib.suppress(HcpError):
-                await self._client.delete(LEASES, name, self._namespace, uid=lease["metadata"]["uid"])
+                await self._client.delete(LEASES, name, self._namespace, version=meta["resourceVersion"])

@@ -104,15 +104,16 @@ class Guest:
         self.kubeconfig = kubeconfig
 
     @classmethod
-    def of(cls, management: Cluster, cluster: str, *, by_router: bool = False) -> Guest:
+    def of(cls, management: Cluster, cluster: str) -> Guest:
         """With the kubeconfig that a user gets.
 
-        `by_router`: the API is published by a Route. This machine's resolver does not know its name, so kubectl is
-        told the router's address beside it.
+        Where the API is published by a Route, this machine's resolver does not know its name: kubectl is told the
+        router's address beside it.
         """
         path = management.kubeconfig.with_name("guest.kubeconfig")
         text = hcp("create", "kubeconfig", "--name", cluster, "--kubeconfig", str(management.kubeconfig)).stdout
-        path.write_text(_by_address(text, router_address(management)) if by_router else text)
+        routed = _published(management, cluster) == "Route"
+        path.write_text(_by_address(text, router_address(management)) if routed else text)
         return cls(management, path)
 
     def kubectl(self, *words: str, stdin: str | None = None, seconds: float = 120) -> str:
@@ -216,6 +217,12 @@ class Guest:
         found = self.get("daemonset", "kube-proxy", "-n", "kube-system")
         image: str = found["spec"]["template"]["spec"]["containers"][0]["image"]
         return image
+
+
+def _published(management: Cluster, cluster: str) -> str:
+    """How its API is."""
+    services = management.get("hostedcluster", cluster, "-n", "clusters")["spec"]["services"]
+    return str(next(one["servicePublishingStrategy"]["type"] for one in services if one["service"] == "APIServer"))
 
 
 def _by_address(kubeconfig: str, address: str) -> str:

@@ -109,7 +109,7 @@ def test_a_lease_that_was_given_back_says_nothing_about_numbers() -> None:
     assert known.view(3, "a", 1).mine() == {0, 1, 2}
 
 
-def test_announcements_of_processes_long_gone_are_left_behind() -> None:
+def test_announcements_of_others_that_ran_out_are_left_behind() -> None:
     known = seen(*announced("a", "b"), lease(LEASE, "b"))
-    assert known.left_behind(DURATION + 1) == []
-    assert known.left_behind(DURATION * 20) == [member_name("a"), member_name("b")]
+    assert known.left_behind("a", DURATION - 1) == []
+    assert known.left_behind("a", DURATION) == [member_name("b")]
