@@ -1,6 +1,6 @@
 """How many hosted clusters one operator process carries, with simulated machines and pods.
 
-    python bench/fleet.py --clusters 100 [--nodes 3] [--idle 60] [--edits 200] [--failover]
+    python bench/fleet.py --clusters 100 [--nodes 3] [--idle 60] [--edits 200] [--failover] [--shards 3]
 
 The operator is the real process (`hcp operator run`), with every controller on. The management cluster is a real etcd
 and kube-apiserver; so is the API of the guests, one server behind a front that gives each guest its own address,
@@ -10,7 +10,8 @@ certificate and names (`fleet_front.py`). Kubelets, Cluster API, KubeVirt and lo
 Printed for the size asked for: time until all are Available with all their nodes, writes, memory and processor time of
 the operator; what is written while nothing happens; how long edits take; how long until another process leads.
 Everything runs on this machine, so the API servers and players take processor time from the operator; the load is
-printed beside. Nothing is asserted.
+printed beside. Nothing is asserted. With `--shards` as many processes share the clusters; memory is that of the
+largest.
 """
 
 from __future__ import annotations
@@ -29,12 +30,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.control_plane import spread
 from bench.fleet_front import NAMESPACE, name_of
-from bench.fleet_world import Operator, World
+from bench.fleet_world import Team, World
 
 from hcp.api.paths import at
 from hcp.kube import resources as k
 from hcp.runtime import Informer
 from hcp.runtime.conditions import is_true
+from hcp.runtime.shards import shard_of
 
 Object = dict[str, Any]
 
@@ -105,7 +107,7 @@ class Fleet:
             if time.monotonic() - told > 30:
                 told = time.monotonic()
                 here = f"{self.available()} Available, {self.nodes()} nodes, {self.settled()} complete"
-                say(f"  {told - began:.0f} s: {here}, operator {self._world.operators[0].memory()[0]:.0f} MiB")
+                say(f"  {told - began:.0f} s: {here}, operator {Team(self._world.operators).told()}")
             await asyncio.sleep(0.2)
         return first or float("inf"), float("inf")
 
@@ -114,7 +116,7 @@ def _complete(cluster: Object) -> bool:
     return any(one.get("state") == "Completed" for one in at(cluster, "status.version.history") or [])
 
 
-async def quiet(world: World, operator: Operator, patience: float) -> float:
+async def quiet(world: World, operator: Team, patience: float) -> float:
     """Seconds until nothing was written for ten seconds."""
     began = time.monotonic()
     last, since = (-1, -1), time.monotonic()
@@ -128,7 +130,7 @@ async def quiet(world: World, operator: Operator, patience: float) -> float:
     return float("inf")
 
 
-async def idle(world: World, operator: Operator, seconds: float) -> dict[str, Any]:
+async def idle(world: World, operator: Team, seconds: float) -> dict[str, Any]:
     outside, inside, cpu = operator.writes(), world.guest_writes(), operator.cpu()
     requests, passes = world.stats()["requests"], operator.metrics()
     await asyncio.sleep(seconds)
@@ -180,27 +182,38 @@ async def _edit(world: World, resource: k.Resource, name: str, body: Object, don
     return time.monotonic() - began
 
 
-async def failover(world: World, leader: Operator) -> dict[str, float]:
-    """Kill the leader; seconds until another process ended its first pass, and until it has gone through all."""
-    other = world.operator()
-    while not other.metrics():
-        await asyncio.sleep(0.2)
-    await asyncio.sleep(3)
+async def failover(world: World, shards: int) -> dict[str, float]:
+    """Kill the leader, or one of those that share; seconds until another process ended its first pass over what was
+    its, and until all of that has been gone through."""
+    if shards == 1:
+        other = world.operator()
+        while not other.metrics():
+            await asyncio.sleep(0.2)
+        await asyncio.sleep(3)
+    leader = world.operators[0]
+    had = leader.shards()
+    lost = sum(shard_of(f"{NAMESPACE}-{name_of(n)}", shards) in had for n in range(world.clusters))
     inside = world.guest_writes()
-    began = time.monotonic()
     leader.kill()
     world.operators.remove(leader)
-    first = 0.0
+    began = time.monotonic()
+    others = Team(world.operators)
+    written = others.writes()
+    while not had <= set().union(*(one.shards() for one in others.all)):
+        await asyncio.sleep(0.1)
+    say(f"  caches of another process filled after {time.monotonic() - began:.1f} s")
+    before, first = others.passes("hostedcluster"), 0.0
     while not first:
-        if other.passes("hostedcluster") > 0:
+        if others.passes("hostedcluster") > before:
             first = time.monotonic() - began
         await asyncio.sleep(0.1)
-    while other.passes("hostedcluster") < world.clusters:
+    while others.passes("hostedcluster") < before + lost:
         await asyncio.sleep(0.5)
     through = time.monotonic() - began
-    rest = await quiet(world, other, 600)
-    made, within = other.writes(), grown(inside, world.guest_writes())
-    say(f"leader killed: first pass after {first:.1f} s, all clusters after {through:.1f} s, quiet {rest:.0f} s later")
+    rest = await quiet(world, others, 600)
+    made, within = grown(written, others.writes()), grown(inside, world.guest_writes())
+    took = f"first pass after {first:.1f} s, all after {through:.1f} s, quiet {rest:.0f} s later"
+    say(f"process with {lost} clusters killed: {took}")
     say(f"  written by the new leader: {total(made)} outside, {total(within)} inside  {most({**made, **within})}")
     return {"first": first, "all": through, "writes": total(made) + total(within)}
 
@@ -208,13 +221,15 @@ async def failover(world: World, leader: Operator) -> dict[str, float]:
 async def measure(options: argparse.Namespace) -> None:
     size = f"{options.clusters} clusters of {options.nodes} nodes"
     say(f"machine: {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {size}")
-    found: dict[str, Any] = {"clusters": options.clusters, "load": [os.getloadavg()[0]]}
+    found: dict[str, Any] = {"clusters": options.clusters, "shards": options.shards, "load": [os.getloadavg()[0]]}
     async with World(options.clusters, options.nodes) as world:
         say(f"  logs in {world.folder}")
         fleet = Fleet(world)
         await fleet.begin()
-        operator = world.operator()
-        while not operator.passes("ignition-certificates"):
+        for _ in range(options.shards):
+            world.operator(*(["--shards", str(options.shards)] if options.shards > 1 else []))
+        operator = Team(world.operators)
+        while not operator.passes("ignition-certificates") or not all(one.shards() for one in operator.all):
             await asyncio.sleep(0.2)
         found["empty_mib"] = operator.memory()[0]
         found["available"], found["complete"] = await fleet.create(options.patience)
@@ -227,6 +242,7 @@ async def measure(options: argparse.Namespace) -> None:
         say(f"  quiet after {found['quiet']:.0f} s more; load {os.getloadavg()[0]:.1f}")
         say(f"  writes per cluster: {found['writes']:.0f} outside, {found['guest_writes']:.0f} inside")
         say(f"  operator: {now:.0f} MiB (empty {found['empty_mib']:.0f}, at most {peak:.0f})")
+        say(f"  each: {operator.told()}")
         say(f"  connections to guests: {found['connections']}")
         parts = {"operator": operator.cpu(), "servers": world.server_cpu()}
         parts |= {"front": world.front.cpu(), "player": world.player.cpu()}
@@ -239,7 +255,7 @@ async def measure(options: argparse.Namespace) -> None:
                 say(f"edits of a {name}: {spread(values)}")
             found["edits"] = {name: sorted(values)[int(len(values) * 0.99) - 1] for name, values in took.items()}
         if options.failover:
-            found["failover"] = await failover(world, operator)
+            found["failover"] = await failover(world, options.shards)
             found["failover_mib"] = world.operators[-1].memory()[0]
         found["load"].append(os.getloadavg()[0])
     say(json.dumps(found))
@@ -253,6 +269,7 @@ def main(arguments: list[str]) -> None:
     parser.add_argument("--edits", type=int, default=0)
     parser.add_argument("--patience", type=float, default=1800.0)
     parser.add_argument("--failover", action="store_true")
+    parser.add_argument("--shards", type=int, default=1)
     asyncio.run(measure(parser.parse_args(arguments)))
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import random
 import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -83,13 +83,14 @@ def cpu_of(pid: int) -> float:
 class Operator(Process):
     """`hcp operator run`, as a developer starts it beside a cluster."""
 
-    def __init__(self, folder: Path, kubeconfig: Path, registry: str, number: int) -> None:
-        self.port = random.randint(30_000, 32_000)
+    def __init__(self, folder: Path, kubeconfig: Path, registry: str, number: int, *more: str) -> None:
+        self.port = free_port()
         log = folder / f"operator-{number}.log"
         super().__init__(
             log,
             *("-m", "hcp.cli.main", "operator", "run", "--kubeconfig", str(kubeconfig)),
             *("--metrics-port", str(self.port), "--internal-registries", f"localhost,127.0.0.1:1,{registry}"),
+            *more,
         )
 
     def metrics(self) -> dict[str, float]:
@@ -109,18 +110,60 @@ class Operator(Process):
         made = {n: v for n, v in found.items() if any(f'verb="{verb}"' in n for verb in WRITES)}
         return {n: v for n, v in made.items() if not any(one in n for one in apart)}
 
+    def shards(self) -> set[int]:
+        """Those whose caches are filled and on which it works."""
+        start = 'hcp_shard_held{shard="'
+        return {int(n.removeprefix(start).rstrip('"}')) for n in self.metrics() if n.startswith(start)}
+
     def passes(self, controller: str) -> float:
         start = f'hcp_reconcile_total{{controller="{controller}"'
         return sum(value for name, value in self.metrics().items() if name.startswith(start))
 
 
+class Team:
+    """Operator processes that share a fleet, as if they were one."""
+
+    def __init__(self, operators: list[Operator]) -> None:
+        self.all = operators
+
+    def writes(self) -> dict[str, float]:
+        return _sum(one.writes() for one in self.all)
+
+    def metrics(self) -> dict[str, float]:
+        return _sum(one.metrics() for one in self.all)
+
+    def memory(self) -> tuple[float, float]:
+        """Of the largest one: each has a limit of its own."""
+        return max(one.memory()[0] for one in self.all), max(one.memory()[1] for one in self.all)
+
+    def cpu(self) -> float:
+        return sum(one.cpu() for one in self.all)
+
+    def passes(self, controller: str) -> float:
+        return sum(one.passes(controller) for one in self.all)
+
+    def told(self) -> str:
+        """Each one's memory and processor time."""
+        return "; ".join(f"{one.memory()[0]:.0f} MiB, {one.cpu():.0f} s" for one in self.all)
+
+
+def _sum(metrics: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for one in metrics:
+        for name, value in one.items():
+            found[name] = found.get(name, 0) + value
+    return found
+
+
 class World:
     """Everything that runs; a context manager."""
 
-    def __init__(self, clusters: int, nodes: int) -> None:
+    def __init__(self, clusters: int, nodes: int, server_flags: tuple[str, ...] = ()) -> None:
         self.clusters, self.nodes = clusters, nodes
+        self._flags = server_flags
         self.folder = Path(tempfile.mkdtemp(prefix="fleet-"))
         self.operators: list[Operator] = []
+        self._begun = 0
         self._others: list[Process] = []
         self._stops: list[Any] = []
 
@@ -136,7 +179,7 @@ class World:
         links = self.folder / "bin"
         links.mkdir()
         bin_dir = binaries(links)
-        self.management = self._server("management", bin_dir, "--service-cluster-ip-range=10.250.0.0/16")
+        self.management = self._server("management", bin_dir, "--service-cluster-ip-range=10.250.0.0/16", *self._flags)
         # Addresses of Services inside guests are given by the operator: each guest has a network of its own in here.
         self.guests = self._server(
             "guests", bin_dir, "--service-cluster-ip-range=172.16.0.0/12", "--allow-privileged=true", guests=True
@@ -173,10 +216,11 @@ class World:
         self._others.append(made)
         return made
 
-    def operator(self) -> Operator:
+    def operator(self, *more: str) -> Operator:
         """A further operator process."""
-        where = (self.folder, self.management.kubeconfig, self.registry.host, len(self.operators))
-        self.operators.append(Operator(*where))
+        self._begun += 1
+        where = (self.folder, self.management.kubeconfig, self.registry.host, self._begun)
+        self.operators.append(Operator(*where, *more))
         return self.operators[-1]
 
     def guest_writes(self) -> dict[str, int]:

@@ -13,12 +13,12 @@ from tests.support.e2e.local_tools import Cluster, hcp
 from tests.support.eventually import eventually_sync
 
 NAME = "autoscaling"
-CLUSTER = "demo"
+CLUSTER = "elastic"
 HOSTED = f"clusters-{CLUSTER}"
 RELEASE = "release-1.36-autoscaling"
 POOL = "load"
 
-pytestmark = pytest.mark.timeout(5400)
+pytestmark = pytest.mark.timeout(7200)
 
 
 @pytest.fixture(scope="module")

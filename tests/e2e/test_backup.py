@@ -157,7 +157,7 @@ def _is_the_same(management: Cluster, folder: Path) -> None:
     """Data, authorities, and what tenants hold: the kubeconfig of before with another address, and a token."""
     available(management, "kept")
     for kind in ("EtcdSnapshotRestored", "HostedClusterRestoredFromBackup"):
-        eventually_sync(lambda kind=kind: condition(management, "kept", kind).get("status") == "True", kind, 60)  # type: ignore[misc]
+        eventually_sync(lambda kind=kind: condition(management, "kept", kind).get("status") == "True", kind, 300)  # type: ignore[misc]
     assert keys(management) == json.loads((folder / "keys").read_text())
     old = yaml.safe_load((folder / "kept.kubeconfig").read_text())
     fresh = folder / "fresh"

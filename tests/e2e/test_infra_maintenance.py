@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from tests.support.e2e.hosted_tools import Guest, create, with_operator
+from tests.support.e2e.hosted_tools import Guest, create, kept, leave, with_operator
 from tests.support.e2e.local_tools import Cluster, hcp
 from tests.support.eventually import eventually_sync
 
@@ -25,9 +25,13 @@ pytestmark = pytest.mark.timeout(7200)
 @pytest.fixture(scope="module")
 def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     with with_operator(NAME, tmp_path_factory.mktemp("drains"), "--nodes", "2") as made:
-        shared = ("--root-volume-access-modes", "ReadWriteMany")
-        create(made, CLUSTER, 1, *shared, "--wait", "--timeout", "25m")
-        yield made
+        try:
+            if not kept(made, CLUSTER):
+                shared = ("--root-volume-access-modes", "ReadWriteMany")
+                create(made, CLUSTER, 1, *shared, "--wait", "--timeout", "40m")
+            yield made
+        finally:
+            leave(made, CLUSTER)
 
 
 @pytest.fixture(scope="module")

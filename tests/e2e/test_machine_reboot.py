@@ -32,7 +32,7 @@ NAME = os.environ.get("HCP_REBOOT_NAME", "e2e-reboot")
 HOSTED = "restarted"
 WEB = "check"
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = pytest.mark.timeout(5400)
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from tests.support.eventually import eventually_sync as eventually
 
 from hcp.ignition.configdrive import config_drive
 
-pytestmark = pytest.mark.timeout(1800)
+pytestmark = pytest.mark.timeout(3600)
 
 
 @pytest.fixture(scope="module", params=[True, False], ids=["restarted", "at-once"])
@@ -31,7 +31,7 @@ def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
             return found if "end" in found else None
 
         try:
-            found: dict[str, str] = eventually(told, "the report on the console", 800)
+            found: dict[str, str] = eventually(told, "the report on the console", 1500)
             return {**found, "asked": str(request.param)}
         except AssertionError as error:
             raise AssertionError(f"{error}; its console:\n{console.read_text(errors='replace')[-4000:]}") from error

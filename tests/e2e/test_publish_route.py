@@ -9,9 +9,9 @@ from tests.support.e2e.hosted_tools import Guest, with_nodes
 from tests.support.e2e.local_tools import Cluster
 from tests.support.eventually import eventually_sync
 
-NAME, CLUSTER = "routed", "demo"
+NAME = CLUSTER = "routed"
 CONTROL_PLANE = f"clusters-{CLUSTER}"
-pytestmark = pytest.mark.timeout(3000)
+pytestmark = pytest.mark.timeout(5400)
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def guest(management: Cluster) -> Guest:
-    return Guest.of(management, CLUSTER, by_router=True)
+    return Guest.of(management, CLUSTER)
 
 
 def test_no_service_of_the_control_plane_has_an_address(management: Cluster) -> None:

@@ -185,7 +185,9 @@ def test_a_portal_in_place_of_a_manifest_is_told_apart_from_a_broken_image(publi
 def test_without_a_way_out_it_is_asked_once_and_said_in_one_line(
     shop: Shop, monkeypatch: pytest.MonkeyPatch, publishers: Publishers
 ) -> None:
-    monkeypatch.setenv("HCP_MIRRORS", "https://github.com=http://127.0.0.1:1,https://dl.k8s.io=http://127.0.0.1:1")
+    nowhere = "http://127.0.0.1:1"
+    places = ("https://github.com", "https://dl.k8s.io", "registry.k8s.io")
+    monkeypatch.setenv("HCP_MIRRORS", ",".join(f"{place}={nowhere}" for place in places))
     reachability.forget()
     shop.ensure("coredns", "containerd")
     shop.ensure("kubernetes-1.36")

@@ -32,6 +32,7 @@ from hcp.api import names
 from hcp.api.names import LABEL_IGNITION_SERVER, MARK_IGNITION_REACHED
 from hcp.controlplane.meta import LABEL_COMPONENT
 from hcp.install import rights
+from hcp.install.options import Options
 from hcp.kube import Client, load_config
 from hcp.kube import resources as k
 
@@ -222,7 +223,7 @@ async def test_every_right_of_the_operator_is_used(tmp_path: Path, bin_dir: Path
     with audited(tmp_path / "second", bin_dir) as server:
         await a_pool_comes_and_goes(server)
     requests += audit.read(server.directory)
-    given = audit.granted([*rights.operator_rules(), *rights.own_rules()])
+    given = audit.granted([*rights.operator_rules(), *rights.own_rules(Options())])
     unused = given - audit.used(requests, ME) - ADMISSION - ELSEWHERE.keys()
     assert not audit.listed(unused)
     assert not audit.refused(requests, ME), "and nothing was missing"

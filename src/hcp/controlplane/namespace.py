@@ -11,12 +11,15 @@ UID_ANNOTATION = f"{names.GROUP}/default-security-context-uid"
 FIRST_UID = 1001
 
 
-def free_uid(taken: Iterable[int]) -> int:
-    """The smallest user id from 1001 on that no other hosted namespace has."""
+def free_uid(taken: Iterable[int], shard: int = 0, shards: int = 1) -> int:
+    """The smallest user id from 1001 on that no other hosted namespace has.
+
+    Processes that share a fleet give out different ones: each learns a moment late of what the others gave out.
+    """
     used = set(taken)
-    uid = FIRST_UID
+    uid = FIRST_UID + shard
     while uid in used:
-        uid += 1
+        uid += shards
     return uid
 
 

@@ -64,6 +64,9 @@ class Cache:
             **{res: informers.get(res, labels=names.LABEL_CONTROL_PLANE_NAMESPACE) for res in (*LABELLED, *QUIET)},
             **{res: informers.get(res) for res in (k.HOSTEDCLUSTERS, k.NODEPOOLS, *SHARED)},
         }
+        # Also those that other processes work on: what no two clusters can have is seen here.
+        self.all_clusters = informers.all_clusters()
+        self.all_namespaces = informers.all_namespaces()
 
     def informer(self, resource: Resource) -> Informer:
         return self._by_kind[resource]

@@ -58,6 +58,7 @@ class HostedClusters:
     ) -> None:
         self.ctx = ctx
         self.cache = Cache(ctx.client, ctx.informers)
+        self._care = care
         networks = ManagementNetworks(ctx.informers)
         registries = Registries(lambda: networks.now().hidden, ctx.internal_registries, ctx.insecure_registries)
         self._releases = Releases(self.cache, registries, self._changed, ctx.registry_overrides)
@@ -102,7 +103,13 @@ class HostedClusters:
             informer.add_listener(self._ignition_changed)
         asking = (self._updates, self._catalogs, self._canary, self._names, self._infra_ingress, self._troubles)
         self.ctx.closers += [self._releases.close, self._foreign_namespaces.close, *(one.close for one in asking)]
+        self.ctx.closers.append(self._untold)
         return self._controller
+
+    async def _untold(self) -> None:
+        """What was measured of these clusters is told by another process from now on."""
+        for cluster in self.cache.list(k.HOSTEDCLUSTERS):
+            self._care.forget(key_of(cluster))
 
     async def release(self, cluster: Mapping[str, Any], image: str) -> Release:
         """For node pools: the same reading, with the same pull secret, mirrors and trust; errors are raised."""

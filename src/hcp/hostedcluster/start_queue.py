@@ -64,8 +64,10 @@ class StartQueue:
                 self._wake(other)
 
 
-def limit(nodes: Iterable[Mapping[str, Any]]) -> int:
-    """How many may start at once, by the processors there are. Where no node is seen nothing is known: no limit."""
+def limit(nodes: Iterable[Mapping[str, Any]], shards: int = 1) -> int:
+    """How many may start at once, by the processors there are. Where no node is seen nothing is known: no limit.
+
+    Each shard has its own line, and its part of the processors."""
     cores = [quantity.parse(at(n, "status.allocatable.cpu")) for n in nodes]
     known = [core for core in cores if core is not None]
-    return max(AT_LEAST, int(PER_CORE * sum(known))) if known else 1_000_000
+    return -(-max(AT_LEAST, int(PER_CORE * sum(known))) // shards) if known else 1_000_000

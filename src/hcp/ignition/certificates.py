@@ -24,7 +24,7 @@ from hcp.ignition.certs import (
     serving_secret,
 )
 from hcp.kube.errors import AlreadyExists
-from hcp.kube.resources import HOSTEDCLUSTERS, ROUTES, SECRETS, SERVICES
+from hcp.kube.resources import ROUTES, SECRETS, SERVICES
 from hcp.runtime import Controller, Result, apply_if_changed
 from hcp.runtime.context import OperatorContext
 from hcp.runtime.store import key_of
@@ -39,7 +39,7 @@ class EndpointCertificates:
     def __init__(self, ctx: OperatorContext) -> None:
         self._ctx = ctx
         self._routes = ctx.informers.get(ROUTES, ns=ctx.namespace)
-        self._clusters = ctx.informers.get(HOSTEDCLUSTERS)
+        self._clusters = ctx.informers.all_clusters()
         self._services = ctx.informers.get(SERVICES, ns=ctx.namespace)
         self._told: dict[str, str] = {}
         self.controller = Controller("ignition-certificates", self._reconcile, workers=1)

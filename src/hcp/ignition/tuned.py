@@ -36,7 +36,9 @@ _SCHEDULER = {
     for name in ("scan_delay_ms", "scan_period_min_ms", "scan_period_max_ms", "scan_size_mb")
 }
 
+# One process: each that a unit starts has mounts of its own, and the next one would not see what was mounted.
 _WRITE = """\
+mountpoint -q /sys/kernel/debug || mount -t debugfs debugfs /sys/kernel/debug; \
 while read -r name value; do echo "$$value" >"/sys/kernel/debug/sched/$$name" || bad=1; done; exit "$${bad:-0}"\
 """
 _UNIT = f"""\
@@ -50,7 +52,6 @@ Before=containerd.service kubelet.service
 Type=oneshot
 RemainAfterExit=yes
 PrivateMounts=yes
-ExecStart=mount -t debugfs debugfs /sys/kernel/debug
 StandardInput=file:{SCHEDULER}
 ExecStart=sh -c '{_WRITE}'
 

@@ -17,7 +17,8 @@ INTERNAL_REGISTRIES = "--internal-registries"
 INSECURE_REGISTRIES = "--insecure-registries"
 HOSTED_QUOTA = "--hosted-quota"
 REGISTRY_OVERRIDES = "--registry-overrides"
-LISTS = (INTERNAL_REGISTRIES, INSECURE_REGISTRIES, REGISTRY_OVERRIDES, HOSTED_QUOTA)
+SHARDS = "--shards"
+LISTS = (INTERNAL_REGISTRIES, INSECURE_REGISTRIES, REGISTRY_OVERRIDES, HOSTED_QUOTA, SHARDS)
 
 
 def _field(path: str) -> Object:
@@ -49,6 +50,7 @@ def _flags(options: Options) -> list[str]:
         INTERNAL_REGISTRIES: options.internal_registries,
         INSECURE_REGISTRIES: options.insecure_registries,
         REGISTRY_OVERRIDES: options.registry_overrides,
+        SHARDS: [str(options.shards)] if options.shards != 1 else [],
     }
     return [f"{flag}={','.join(found)}" for flag, found in lists.items() if found]
 

@@ -10,6 +10,7 @@ from hcp import __version__
 from hcp.api.names import BUILD_REGISTRY, OPERATOR_NAMESPACE, SUPPORTED_KUBERNETES, subdomain_problem
 from hcp.controlplane import quota
 from hcp.errors import HcpError
+from hcp.runtime.shards import shards_problem
 
 # Where embedded clusters keep the operator's image; every build moves the tag.
 DEFAULT_IMAGE = f"{BUILD_REGISTRY}/hcp/hcp:{__version__}"
@@ -34,6 +35,8 @@ class Options:
     image: str = DEFAULT_IMAGE
     pull_policy: str = "IfNotPresent"
     replicas: int = 1
+    # Parts that the operator's pods share hosted clusters in; 1: one pod leads and has all of them.
+    shards: int = 1
     version: str = __version__
     default_release: str = ""
     # The minors that users find released; all that the operator knows unless said otherwise.
@@ -69,6 +72,8 @@ class Options:
             )
         if self.pull_policy not in PULL_POLICIES:
             raise HcpError(f"image pull policy {self.pull_policy!r} is not one of {', '.join(PULL_POLICIES)}")
+        if wrong_number := shards_problem(self.shards):
+            raise HcpError(f"--shards {self.shards} is not possible", hint=wrong_number)
         for flag, image in (("image", self.image), ("default-release-image", self.default_release or "none")):
             if not image or any(char.isspace() or not char.isprintable() for char in image):
                 raise HcpError(

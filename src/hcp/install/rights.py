@@ -104,9 +104,10 @@ def operator_rules() -> list[Object]:
     ]
 
 
-def own_rules() -> list[Object]:
-    """Rights in the operator's own namespace: who leads."""
-    return [rule("coordination.k8s.io", "leases", ["get", *FOLLOW, "create", "update"])]
+def own_rules(options: Options) -> list[Object]:
+    """Rights in the operator's own namespace: who leads. Those that share announce themselves, and take that back."""
+    verbs = ["get", *FOLLOW, "create", "update", *(["delete"] if options.shards > 1 else [])]
+    return [rule("coordination.k8s.io", "leases", verbs)]
 
 
 def objects(options: Options) -> list[Object]:
@@ -115,7 +116,7 @@ def objects(options: Options) -> list[Object]:
         service_account(ACCOUNT, options.namespace, pull_secrets(options)),
         cluster_role(NAME, operator_rules()),
         cluster_binding(NAME, operator),
-        role(NAME, options.namespace, own_rules()),
+        role(NAME, options.namespace, own_rules(options)),
         binding(NAME, options.namespace, operator),
     ]
     if options.admin_rbac:

@@ -213,17 +213,20 @@ class Client:
         *,
         propagation: str | None = None,
         uid: str | None = None,
+        version: str | None = None,
         grace: int | None = None,
         missing_ok: bool = False,
     ) -> Object | None:
-        """Ask for deletion. `propagation`: Background, Foreground or Orphan; `uid` guards against a namesake."""
+        """Ask for deletion. `propagation`: Background, Foreground or Orphan; `uid` guards against a namesake, `version`
+        against a change."""
         body: Object = {"apiVersion": "v1", "kind": "DeleteOptions"}
         if propagation:
             body["propagationPolicy"] = propagation
         if grace is not None:
             body["gracePeriodSeconds"] = grace
-        if uid:
-            body["preconditions"] = {"uid": uid}
+        if uid or version:
+            given = {"uid": uid, "resourceVersion": version}
+            body["preconditions"] = {field: value for field, value in given.items() if value}
         try:
             gone = await self.transport.json(
                 self._call("delete", res, ns, name), "DELETE", res.path(ns, name), body=body

@@ -14,16 +14,13 @@ from hcp.api import names
 from hcp.errors import HcpError
 from hcp.kube import Client, ClusterConfig, buffers
 from hcp.kube.errors import Forbidden
-from hcp.operator import abilities, announce, capi, support, wiring
+from hcp.operator import abilities, announce, capi, leases, sharing, support, wiring
 from hcp.runtime import Controller, EventRecorder, Lease, serve_health
 from hcp.runtime.context import Guests, Informers, OperatorContext
 from hcp.runtime.requests import observe_request
+from hcp.runtime.shards import LEASE, Shard
 
 log = logging.getLogger(__name__)
-LEASE = "hypershift-operator-leader-elect"
-# Another process has begun to work half a minute after the leader died, filling its caches included. A restarted
-# container keeps its identity, and an orderly end hands over at once: neither waits.
-LEASE_SECONDS, LEASE_RENEW = 24.0, 4.0
 CAPI_RETRY = 10.0
 
 
@@ -52,6 +49,8 @@ class Options:
     registry_overrides: Mapping[str, str] = field(default_factory=dict)
     hosted_quota: Mapping[str, str] = field(default_factory=dict)
     named_route_port: int = 0
+    # How many parts the fleet is shared out in; 1: one process leads and has all of it.
+    shards: int = 1
     support: support.Support = field(default_factory=support.Support)
     identity: str = field(default_factory=default_identity)
 
@@ -61,13 +60,14 @@ class Operator:
 
     def __init__(self, options: Options) -> None:
         self._options = options
-        self._leading = False
-        self._synced = False
+        # Shards whose caches are being filled.
+        self._filling: set[int] = set()
+        self._sharing: sharing.Sharing | None = None
 
     @property
     def ready(self) -> bool:
         """A waiting process is ready too: it is ready to take over."""
-        return self._synced or not self._leading
+        return not self._filling
 
     async def run(self) -> None:
         """Until cancelled, or until the lease is lost, which ends the process so that it starts anew."""
@@ -75,18 +75,42 @@ class Operator:
         buffers.small()
         server = await serve_health(options.health_port, lambda: self.ready) if options.health_port >= 0 else None
         try:
-            # The lease has a client of its own: to be renewed it must not wait in line behind the requests of a fleet.
-            async with self._client() as client, self._client() as own:
-                await self._namespace(client)
-                await Lease(
-                    own, LEASE, options.namespace, options.identity, duration=LEASE_SECONDS, renew_every=LEASE_RENEW
-                ).run(lambda: self._lead(client))
+            # Leases have a client of their own: to be renewed they must not wait in line behind a fleet's requests.
+            async with self._client() as own:
+                await self._namespace(own)
+                sharing.SHARDS.set(options.shards)
+                if options.shards == 1:
+                    await self._all(own)
+                else:
+                    where = (own, options.namespace, options.identity, options.shards)
+                    self._sharing = sharing.Sharing(*where, self._lead)
+                    await self._sharing.run()
         finally:
             if server is not None:
                 await server.close()
 
+    async def _all(self, own: Client) -> None:
+        """One process has everything, the others wait."""
+        namespace, identity = self._options.namespace, self._options.identity
+
+        async def lead() -> None:
+            await leases.alone(own, namespace, identity)
+            await self._lead(Shard())
+
+        await Lease(
+            own,
+            LEASE,
+            namespace,
+            identity,
+            duration=leases.LEASE_SECONDS,
+            renew_every=leases.LEASE_RENEW,
+            annotations={leases.ANNOTATION_SHARDS: None},
+        ).run(lead)
+
     def _client(self) -> Client:
-        return Client(self._options.config, user_agent="hcp-operator", observer=observe_request)
+        # The API server's audit log then says which process it was.
+        agent = f"hcp-operator/{self._options.identity}"
+        return Client(self._options.config, user_agent=agent, observer=observe_request)
 
     async def _namespace(self, client: Client) -> None:
         """Only a developer's process comes before `hcp install`; the lease needs its namespace."""
@@ -95,17 +119,29 @@ class Operator:
         if not self._options.inside and await client.get_or_none(NAMESPACES, self._options.namespace) is None:
             await client.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": self._options.namespace}})
 
-    async def _lead(self, client: Client) -> None:
-        self._leading = True
+    async def _lead(self, shard: Shard) -> None:
+        """Work on the clusters of a shard, with clients and caches of its own, until told to stop."""
+        self._filling.add(shard.number)
+        try:
+            async with self._client() as client:
+                await self._lead_with(client, shard)
+        finally:
+            self._filling.discard(shard.number)
+            sharing.HELD.remove(shard=str(shard.number))
+
+    async def _lead_with(self, client: Client, shard: Shard) -> None:
         options = self._options
-        # The kinds must be served before caches follow them.
-        ours = await self._definitions(client)
-        await announce.tell_version(client, options.namespace)
+        ours = False
+        if shard.first:
+            # The kinds must be served before caches follow them; those of other shards are empty until then.
+            ours = await self._definitions(client)
+            await announce.tell_version(client, options.namespace)
         ctx = OperatorContext(
             client=client,
-            informers=Informers(client),
+            informers=Informers(client, shard),
             guests=Guests(client, inside=options.inside),
             events=EventRecorder(client, "hypershift-operator"),
+            shard=shard,
             images=options.support.images,
             secret_followers=tuple(capi.MANAGERS[component][0] for component in sorted(options.support.official)),
             own_image=options.own_image,
@@ -120,8 +156,12 @@ class Operator:
         )
         controllers = wiring.everything(ctx, options.support, own_cluster_api=ours)
         await ctx.informers.start()
-        self._synced = True
-        log.info("caches are filled", extra={"controllers": [c.name for c in controllers]})
+        self._filling.discard(shard.number)
+        sharing.HELD.set(1, shard=str(shard.number))
+        facts = {"shard": shard.number, "shards": shard.of}
+        log.info("caches are filled", extra={**facts, "controllers": [c.name for c in controllers]})
+        if self._sharing is not None:
+            self._sharing.filled(shard)
         try:
             await self._work(controllers)
         finally:
@@ -130,6 +170,7 @@ class Operator:
                 await closer()
             await ctx.guests.close()
             await ctx.informers.stop()
+            log.info("ended", extra={**facts, "identity": options.identity})
 
     async def _work(self, controllers: list[Controller]) -> None:
         """All controllers; when told to stop, each ends the passes it has under way."""

@@ -86,8 +86,8 @@ def for_nodes(ctx: OperatorContext, views: Views, releases: ReleaseSource, machi
     return [
         # NodePools: node configuration, templates and MachineDeployments, and their status.
         node_pools(ctx, infras, releases, guests, evacuations),
-        # The certificate of the server that gives nodes their first document, and its node port.
-        EndpointCertificates(ctx).wire(),
+        # The certificate of the server that gives nodes their first document, and its node port: one for all clusters.
+        *([EndpointCertificates(ctx).wire()] if ctx.shard.first else []),
         # The NetworkPolicy that keeps machines off the networks of the cluster they run in.
         Isolation(ctx, infras).wire(),
         # Inside guests: who may join, and what nodes are labelled with.

@@ -83,8 +83,8 @@ def _downloads(entry: dict[str, Any]) -> Iterator[Download | OfficialImage | Mod
         if "files" in item:
             yield ModuleFiles(entry["module"], f"v{version}", (item["files"],), item["folder"])
             continue
-        if "each" in item:  # one file per command, named like it
-            for command in entry["commands"]:
+        if "each" in item:  # one file per command, or per one of some, named like it
+            for command in item.get("commands", entry["commands"]):
                 url = item["each"].format(version=version, command=command)
                 yield Download(url, {".": f"bin/{command}"}, sums_url=url + item["sums_suffix"])
             continue

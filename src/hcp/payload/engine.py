@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 from hcp.errors import HcpError
-from hcp.payload import estimates, fetching, go_cache, timeline
+from hcp.payload import estimates, fetching, go_cache, readable, timeline
 from hcp.payload.children import Children
 from hcp.payload.cleaning import human_size
 from hcp.payload.component import Component
@@ -67,15 +67,10 @@ class Engine:
         missing = self._missing(wanted)
         if not missing:
             return {name: self._present(name) for name in wanted}
-        # What is made is read by other users, in images by users nobody knows yet: not the person's umask decides.
-        before = os.umask(0o022)
-        try:
-            with self.progress:
-                self._get_or_make(wanted, missing)
-                go_cache.drop_modules(self.store)
-                go_cache.drop_compiled(self.store)
-        finally:
-            os.umask(before)
+        with readable.by_everybody(), self.progress:
+            self._get_or_make(wanted, missing)
+            go_cache.drop_modules(self.store)
+            go_cache.drop_compiled(self.store)
         return {name: self._present(name) for name in wanted}
 
     def _get_or_make(self, wanted: list[str], missing: list[Component]) -> None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import queue
+import threading
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 
 from hcp.payload import download, gozip, official_images, reachability
 from hcp.payload.component import Component, Download
@@ -12,18 +15,59 @@ from hcp.payload.mirrors import configured
 from hcp.payload.official import ModuleFiles, OfficialImage
 from hcp.payload.registry import Registry, default_registry
 
+_ITEMS_AT_ONCE = 3
+
 
 def fetch_all(component: Component, ctx: BuildContext) -> None:
-    """Fetches all that makes a component; raises HcpError when anything is not right."""
-    for item in component.downloads:
-        if isinstance(item, Download):
-            download.fetch(item, ctx)
-        elif isinstance(item, OfficialImage):
-            official_images.fetch(item, ctx)
-        else:
-            gozip.fetch(item, ctx)
+    """Fetches all that makes a component; raises HcpError when anything is not right.
+
+    Some of its files at a time: while one is checked and unpacked, the next has the link.
+    """
+    jobs = []
+    for number, item in enumerate(component.downloads):
+        scratch = ctx.scratch / f"item-{number}"
+        scratch.mkdir()
+        jobs.append(partial(_fetch, item, replace(ctx, scratch=scratch)))
+    at_once(jobs, _ITEMS_AT_ONCE)
     if component.finish_download is not None:
         component.finish_download(ctx)
+
+
+def _fetch(item: Download | OfficialImage | ModuleFiles, ctx: BuildContext) -> None:
+    if isinstance(item, Download):
+        download.fetch(item, ctx)
+    elif isinstance(item, OfficialImage):
+        official_images.fetch(item, ctx)
+    else:
+        gozip.fetch(item, ctx)
+
+
+def at_once(jobs: Sequence[Callable[[], None]], workers: int) -> None:
+    """Does all of them, so many at a time. After an error none is begun any more; it is raised when all have ended.
+
+    The threads are daemons: when the process is told to end, nobody waits for a server.
+    """
+    waiting: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
+    errors: list[BaseException] = []
+    for job in jobs:
+        waiting.put(job)
+
+    def work() -> None:
+        while not errors:
+            try:
+                waiting.get_nowait()()
+            except queue.Empty:
+                return
+            except BaseException as error:  # the thread that waits raises it
+                errors.append(error)
+
+    threads = [threading.Thread(target=work, daemon=True) for _ in range(min(workers, len(jobs)))]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
 
 
 def first_to_have(

@@ -13,6 +13,7 @@ from hcp.oci import RegistryClient
 from hcp.oci.errors import BrokenImage, RegistryUnreachable, WebPage
 from hcp.oci.layers import clean
 from hcp.oci.writer_layout import MANIFEST_TYPE, read_layout, write_index
+from hcp.payload import shared_blobs
 from hcp.payload.context import BuildContext
 from hcp.payload.mirrors import configured
 from hcp.payload.official import OfficialImage
@@ -57,11 +58,14 @@ async def _pull_once(client: RegistryClient, item: OfficialImage, layout: Path, 
 
     async def one(digest: str) -> None:
         target = blobs / digest.removeprefix("sha256:")
-        if not target.exists():
+
+        async def fetch() -> None:
             part = blobs / f".part-{target.name}"
             async with slots:
                 await client.save_blob(item.image, digest, part)
             part.rename(target)
+
+        await shared_blobs.get(digest, target, ctx.cache, fetch)
 
     await asyncio.gather(*(one(digest) for digest in dict.fromkeys(str(entry["digest"]) for entry in descriptors)))
     raw = await client.raw_manifest(item.image)

@@ -39,13 +39,15 @@ class Progress:
         self._takes: dict[str, float] = {}
         self._now: dict[str, tuple[str, float]] = {}
         """What is being made: name → (what it is doing, since when)."""
+        self._users = 0
         self._stop: threading.Event | None = None
         self._ticker: threading.Thread | None = None
 
     def plan(self, names: list[str], takes: Mapping[str, float] | None = None, verb: str = "make") -> None:
-        """These components have to be made, in this order; `takes` says about how many seconds each needs."""
+        """These components have to be made too, in this order; `takes` says about how many seconds each needs."""
         with self._lock:
-            self._left, self._takes = list(names), dict(takes or {})
+            self._left = list(dict.fromkeys([*self._left, *names]))
+            self._takes |= takes or {}
             time_left = self._time_left()
         if names:
             self.line(f"To {verb}: {len(names)}{time_left} ({', '.join(names)})")
@@ -99,20 +101,30 @@ class Progress:
             self._draw()
 
     def __enter__(self) -> Progress:
-        if self._ticker is None:
-            self._stop = threading.Event()
-            self._ticker = threading.Thread(target=self._tick, args=(self._stop,), daemon=True)
-            self._ticker.start()
+        """Several may use it at once: together they have one live line."""
+        with self._lock:
+            self._users += 1
+            if self._ticker is None:
+                self._stop = threading.Event()
+                self._ticker = threading.Thread(target=self._tick, args=(self._stop,), daemon=True)
+                self._ticker.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._stop is not None and self._ticker is not None:
-            self._stop.set()
-            self._ticker.join()
+        with self._lock:
+            self._users -= 1
+            if self._users:
+                return
+            stop, ticker = self._stop, self._ticker
             self._ticker = self._stop = None
-            self._now.clear()
+        if stop is not None and ticker is not None:
+            stop.set()
+            ticker.join()
+            with self._lock:
+                self._now.clear()
+                self._left.clear()
             if self.live:
                 self.stream.write("\r\x1b[K")
                 self.stream.flush()

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Sequence
 
+from hcp.api import names
 from hcp.errors import HcpError
 from hcp.kube import Client
-from hcp.preflight import evacuation, guest_volumes, infra, node_guard, platform, virtualization
+from hcp.kube.errors import Forbidden
+from hcp.kube.resources import DEPLOYMENTS
+from hcp.preflight import evacuation, guest_volumes, infra, node_guard, platform, shards, virtualization
 from hcp.preflight.result import Finding, safely, unknown
 
 
@@ -32,7 +35,20 @@ async def management(client: Client, ranges: Sequence[str], *, external: bool) -
         (evacuation.CHECK, evacuation.check(client)),
     ]
     found = [first, *await asyncio.gather(*(safely(name, work) for name, work in checks))]
+    found += await _shards(client)
     return found if external else [*found, *await _guard(client)]
+
+
+async def _shards(client: Client) -> list[Finding]:
+    """Only where the operator's processes share hosted clusters."""
+    try:
+        deployment = await client.get_or_none(DEPLOYMENTS, "operator", names.OPERATOR_NAMESPACE)
+        told = await shards.check(client, deployment or {})
+    except Forbidden:
+        return []  # told by the check of the operator itself
+    except HcpError as error:
+        return [unknown(shards.CHECK, str(error), error.hint or "")]
+    return [told] if told else []
 
 
 async def _guard(client: Client) -> list[Finding]:

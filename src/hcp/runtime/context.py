@@ -11,9 +11,11 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from hcp.api.names import LABEL_CONTROL_PLANE_NAMESPACE
 from hcp.kube import Client, ClientPool, Resource, untrusted_kubeconfig
-from hcp.kube.resources import SECRETS
+from hcp.kube.resources import HOSTEDCLUSTERS, NAMESPACES, SECRETS
 from hcp.runtime.informer import Informer
+from hcp.runtime.shards import Shard, claiming, numbered
 
 if TYPE_CHECKING:
     from hcp.runtime.events import EventRecorder
@@ -25,11 +27,16 @@ PUBLISHED_KUBECONFIG = "hcco-published-kubeconfig"
 
 
 class Informers:
-    """One shared informer per kind, namespace and selector; the second asker gets the first one's cache."""
+    """One shared informer per kind, namespace and selector; the second asker gets the first one's cache.
 
-    def __init__(self, client: Client) -> None:
+    Where clusters are shared between processes, each keeps only what is about its own.
+    """
+
+    def __init__(self, client: Client, shard: Shard | None = None) -> None:
         self._client = client
+        self._shard = shard or Shard()
         self._informers: dict[tuple[Resource, str | None, str | None], Informer] = {}
+        self._whole: dict[Resource, Informer] = {}
 
     def get(
         self,
@@ -44,17 +51,35 @@ class Informers:
         """
         key = (resource, ns, labels)
         if key not in self._informers:
-            self._informers[key] = Informer(self._client, resource, ns=ns, labels=labels, transform=transform)
+            keep = self._shard.filter(ns) if resource.namespaced or resource == NAMESPACES else None
+            self._informers[key] = Informer(self._client, resource, ns, labels, transform=transform, keep=keep)
         return self._informers[key]
+
+    def all_clusters(self) -> Informer:
+        """HostedClusters, also those that other processes work on; then only what is of interest to more than one."""
+        return self._all(HOSTEDCLUSTERS, None, claiming)
+
+    def all_namespaces(self) -> Informer:
+        """The hosted namespaces of all clusters, in the same way."""
+        return self._all(NAMESPACES, LABEL_CONTROL_PLANE_NAMESPACE, numbered)
+
+    def _all(
+        self, resource: Resource, labels: str | None, transform: Callable[[dict[str, Any]], dict[str, Any]]
+    ) -> Informer:
+        if self._shard.everything:
+            return self.get(resource, labels=labels)
+        if resource not in self._whole:
+            self._whole[resource] = Informer(self._client, resource, labels=labels, transform=transform)
+        return self._whole[resource]
 
     async def start(self) -> None:
         """Start all that were asked for and wait until their caches are filled. Safe to call again."""
-        informers = list(self._informers.values())
+        informers = [*self._informers.values(), *self._whole.values()]
         await asyncio.gather(*(i.start() for i in informers))
         await asyncio.gather(*(i.wait_synced() for i in informers))
 
     async def stop(self) -> None:
-        await asyncio.gather(*(i.stop() for i in self._informers.values()))
+        await asyncio.gather(*(i.stop() for i in (*self._informers.values(), *self._whole.values())))
 
 
 class Guests:
@@ -104,6 +129,8 @@ class OperatorContext:
     informers: Informers
     guests: Guests
     events: EventRecorder
+    # Which hosted clusters this is about.
+    shard: Shard = field(default_factory=Shard)
     # Support images by name (haproxy, cluster-api, …), as /opt/hcp/images.json has them.
     images: Mapping[str, str] = field(default_factory=dict)
     # Accounts of managers that follow Secrets in hosted namespaces: those of official builds.

@@ -53,7 +53,8 @@ class Controller:
         *,
         base_delay: float = 0.1,
         max_delay: float = 60.0,
-        grace: float = 10.0,
+        # Less than what is left of the operator's lease when it could not be renewed: nobody else has begun by then.
+        grace: float = 7.0,
         group: Callable[[str], str] | None = None,
         per_group: int = 0,
     ) -> None:
@@ -64,6 +65,8 @@ class Controller:
         self._grace = grace
         self._informers: list[Informer] = []
         self._stopping = asyncio.Event()
+        # What this one adds to the number that is told of all with its name.
+        self._counted = 0
         self.queue = WorkQueue(
             base_delay=base_delay, max_delay=max_delay, on_wait=self._waited, group=group, per_group=per_group
         )
@@ -71,7 +74,7 @@ class Controller:
     def enqueue(self, key: str, *, fresh: bool = True) -> None:
         """Ask for a pass over this key."""
         self.queue.add(key, FRESH if fresh else AGAIN)
-        DEPTH.set(len(self.queue), controller=self.name)
+        self._count(len(self.queue))
 
     def enqueue_after(self, key: str, seconds: float) -> None:
         self.queue.add_after(key, seconds)
@@ -110,13 +113,14 @@ class Controller:
             for task in late:
                 task.cancel()
             await asyncio.gather(*late, return_exceptions=True)
+            self._count(0)
 
     def stop(self) -> None:
         self._stopping.set()
 
     async def _work(self) -> None:
         while (key := await self.queue.get()) is not None:
-            DEPTH.set(len(self.queue), controller=self.name)
+            self._count(len(self.queue))
             started = time.monotonic()
             try:
                 result = await self._reconcile(key)
@@ -147,6 +151,10 @@ class Controller:
             log.warning("pass failed", extra={**facts, "error": str(exc), "hint": exc.hint})
         else:
             log.error("pass failed", extra=facts, exc_info=exc)
+
+    def _count(self, waiting: int) -> None:
+        DEPTH.inc(waiting - self._counted, controller=self.name)
+        self._counted = waiting
 
     def _waited(self, seconds: float) -> None:
         WAITED.observe(seconds, controller=self.name)

@@ -49,8 +49,9 @@ class Informer:
         transform: Callable[[Object], Object] | None = None,
         resync: float | None = None,
         most: int | None = None,
+        keep: Callable[[Object], bool] | None = None,
     ) -> None:
-        """`transform` keeps of an object what is used; `most` is how many are kept at all.
+        """`transform` keeps of an object what is used; `most` is how many are kept at all; `keep` says which.
 
         With `most`, objects are listed in small pages: they are somebody else's, as many and as large as they like.
         """
@@ -63,6 +64,9 @@ class Informer:
         self.replaying = False
         self._resync = resync
         self._most = most
+        self._keep = keep
+        # What this one adds to the number that is told of all that follow its kind.
+        self._counted = 0
         self._store = Store(transform)
         self._listeners: list[Listener] = []
         self._synced = asyncio.Event()
@@ -86,6 +90,7 @@ class Informer:
             task.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await task
+        self._count(0)
 
     async def wait_synced(self) -> None:
         """Wait until the first complete list is in memory."""
@@ -133,7 +138,7 @@ class Informer:
             return False
         if self.ns is not None and (obj.get("metadata") or {}).get("namespace") != self.ns:
             return False
-        return selectors.matches(self.labels, obj)
+        return selectors.matches(self.labels, obj) and self._keeps(obj)
 
     def observe(self, obj: Object) -> None:
         """Take in an object that a write just returned, so the next pass reads its own writes."""
@@ -184,7 +189,7 @@ class Informer:
     async def _list(self) -> None:
         items, version = await self._all()
         changes = self._store.replace(items)
-        OBJECTS.set(len(self._store), kind=str(self.resource))
+        self._count(len(self._store))
         self._version = version
         first = not self.synced
         self.replaying = first
@@ -197,6 +202,9 @@ class Informer:
 
     async def _all(self) -> tuple[Objects, str]:
         where = (self.resource, self.ns, self.labels, self.fields)
+        if self._most is None and self._keep is not None:
+            # Page by page: what others keep is never here all at once.
+            return await self._kept(where)
         if self._most is None:
             # The first list may come from the server's memory; after 410 only etcd is surely newer than what we have.
             return await self.client.list_with_version(*where, from_cache=not self.synced)
@@ -213,6 +221,22 @@ class Informer:
                     break
         return items, version
 
+    async def _kept(self, where: tuple[Resource, str | None, str | None, str | None]) -> tuple[Objects, str]:
+        items: Objects = []
+        version = ""
+        async with contextlib.aclosing(self.client.pages(*where)) as pages:
+            async for page, listed in pages:
+                version = listed
+                items += [one for one in page if self._keeps(one)]
+        return items, version
+
+    def _keeps(self, obj: Object) -> bool:
+        return self._keep is None or self._keep(obj)
+
+    def _count(self, objects: int) -> None:
+        OBJECTS.inc(objects - self._counted, kind=str(self.resource))
+        self._counted = objects
+
     def _has_room(self, obj: Object) -> bool:
         return self._most is None or len(self._store) < self._most or self._store.get(key_of(obj)) is not None
 
@@ -224,6 +248,8 @@ class Informer:
 
     def _take(self, kind: str, obj: Object) -> None:
         version = str((obj.get("metadata") or {}).get("resourceVersion") or "")
+        if kind in ("ADDED", "MODIFIED") and not self._keeps(obj):
+            kind = "DELETED"  # not ours, or not any more
         if kind in ("ADDED", "MODIFIED"):
             if self._store.is_newer(obj) and self._has_room(obj):
                 old, new = self._store.put(obj)
@@ -233,7 +259,7 @@ class Informer:
             if old is not None:
                 self._tell(old, None)
         if kind != "MODIFIED":
-            OBJECTS.set(len(self._store), kind=str(self.resource))
+            self._count(len(self._store))
         if version:
             self._version = version
 

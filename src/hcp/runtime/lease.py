@@ -11,7 +11,7 @@ import contextlib
 import datetime
 import logging
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from hcp.errors import HcpError
@@ -32,14 +32,26 @@ class Lease:
     """The right to lead, held under one name in one namespace."""
 
     def __init__(
-        self, client: Client, name: str, ns: str, identity: str, *, duration: float = 15.0, renew_every: float = 5.0
+        self,
+        client: Client,
+        name: str,
+        ns: str,
+        identity: str,
+        *,
+        duration: float = 15.0,
+        renew_every: float = 5.0,
+        annotations: Mapping[str, str | None] | None = None,
+        temporary: bool = False,
     ) -> None:
+        """`annotations` are written with it, None takes one away; a `temporary` one is deleted at the end."""
         self._client = client
         self.name = name
         self.ns = ns
         self.identity = identity
         self._duration = duration
         self._renew_every = renew_every
+        self._annotations = dict(annotations or {})
+        self._temporary = temporary
         self._held: dict[str, Any] | None = None
 
     @property
@@ -62,18 +74,34 @@ class Lease:
 
     async def _lead_once(self, lead: Callable[[], Awaitable[None]]) -> None:
         await self.acquire()
+        await self.hold(lead)
+
+    async def hold(self, lead: Callable[[], Awaitable[None]]) -> None:
+        """Run `lead` with the Lease that was just taken; it is given back after the last thing `lead` does."""
         work = asyncio.ensure_future(lead())
         renewing = asyncio.create_task(self._keep())
         try:
             await asyncio.wait({work, renewing}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (work, renewing):
-                task.cancel()
-            ended = await asyncio.gather(work, renewing, return_exceptions=True)
-            await self.release()
+            # To its end, whoever loses patience meanwhile: or it would be renewed for ever, and for nothing.
+            ended = await asyncio.shield(asyncio.create_task(self._end(work, renewing)))
         for outcome in ended:
             if isinstance(outcome, Exception):
                 raise outcome
+
+    async def _end(
+        self, work: asyncio.Future[None], renewing: asyncio.Future[None]
+    ) -> tuple[BaseException | None, ...]:
+        """Renewed until the work has ended: nobody else may begin before that."""
+        work.cancel()
+        await asyncio.wait({work}, timeout=self._duration)
+        renewing.cancel()
+        await asyncio.wait({renewing})
+        if not work.done():
+            raise LeaseLost(f"What was done under the lease {self.ns}/{self.name} did not end in time.")
+        ended = await asyncio.gather(work, renewing, return_exceptions=True)
+        await self.release()
+        return ended
 
     async def acquire(self) -> None:
         """Return once we hold the Lease."""
@@ -93,10 +121,8 @@ class Lease:
                 wait = self._remaining(lease, since)
                 if wait <= 0:
                     try:
-                        self._held = await self._take(lease)
-                        log.info("leading", extra={"lease": self.name, "identity": self.identity})
-                        return
-                    except Conflict:
+                        if await self.take(lease):
+                            return
                         attempt = 0
                         wait = self._duration
                     except HcpError as exc:
@@ -110,16 +136,36 @@ class Lease:
         finally:
             await informer.stop()
 
+    async def take(self, seen: dict[str, Any] | None) -> bool:
+        """Take what was seen to be free, unless somebody was quicker."""
+        try:
+            self._held = await self._take(seen)
+        except Conflict:
+            return False
+        log.info("leading", extra={"lease": self.name, "identity": self.identity})
+        return True
+
     async def release(self) -> None:
         """Let the next one lead at once."""
-        held, self._held = self._held, None
-        if held is None:
+        if self._held is None:
             return
-        held["spec"] = {**held["spec"], "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _micro_now()}
         try:
-            await self._client.replace(held)
+            try:
+                await self._give_back(self._held)
+            except Conflict:
+                # A renewal that nobody waited for any more may have got through.
+                if await self._still_ours():
+                    await self._give_back(self._held)
         except HcpError as exc:
             log.info("the lease was not released, it runs out", extra={"lease": self.name, "error": str(exc)})
+        self._held = None
+
+    async def _give_back(self, held: dict[str, Any]) -> None:
+        if self._temporary:
+            await self._client.delete(LEASES, self.name, self.ns, uid=held["metadata"]["uid"], missing_ok=True)
+            return
+        free = {"holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": _micro_now()}
+        await self._client.replace({**held, "spec": {**held["spec"], **free}})
 
     def _remaining(self, lease: dict[str, Any] | None, since: float) -> float:
         """Seconds until the Lease may be taken, by our own clock: clocks of two machines differ."""
@@ -140,13 +186,18 @@ class Lease:
             made = {
                 "apiVersion": "coordination.k8s.io/v1",
                 "kind": "Lease",
-                "metadata": {"name": self.name, "namespace": self.ns},
+                "metadata": self._noted({"name": self.name, "namespace": self.ns}),
                 "spec": {**spec, "leaseTransitions": 0},
             }
             return await self._client.create(made)
         before = lease.get("spec") or {}
         spec["leaseTransitions"] = int(before.get("leaseTransitions") or 0) + 1
-        return await self._client.replace({**lease, "spec": spec})
+        return await self._client.replace({**lease, "metadata": self._noted(lease["metadata"]), "spec": spec})
+
+    def _noted(self, meta: dict[str, Any]) -> dict[str, Any]:
+        notes = {**(meta.get("annotations") or {}), **self._annotations}
+        kept = {key: value for key, value in notes.items() if value is not None}
+        return {**meta, "annotations": kept} if kept or "annotations" in meta else meta
 
     async def _keep(self) -> None:
         """Renew until it fails for good."""

@@ -39,7 +39,7 @@ def condition(management: Cluster, name: str, kind: str) -> dict[str, Any]:
 
 
 def available(management: Cluster, name: str) -> None:
-    eventually_sync(lambda: condition(management, name, "Available").get("status") == "True", f"{name} Available", 300)
+    eventually_sync(lambda: condition(management, name, "Available").get("status") == "True", f"{name} Available", 1200)
 
 
 def guest_of(management: Cluster, folder: Path, name: str) -> Guest:

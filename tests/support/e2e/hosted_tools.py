@@ -17,6 +17,8 @@ from tests.support.eventually import eventually_sync
 
 # `KEEP=1`: the clusters that are there are used and left; for whoever works on a test that takes an hour to get to.
 KEEP = bool(os.environ.get("KEEP"))
+# `ON=name`: this embedded cluster instead of one for each file. It is left; what a file made on it goes.
+ON = os.environ.get("ON", "")
 SMALL_VM = ("--memory", "2Gi", "--cores", "1", "--root-volume-size", "16")
 # From busybox in an image that every node already has: a pull takes minutes on an emulated CPU.
 _SERVER = "mkdir -p /tmp/www && hostname > /tmp/www/hostname && exec busybox httpd -f -vv -p 8080 -h /tmp/www"
@@ -38,30 +40,43 @@ def with_nodes(
 ) -> Iterator[Cluster]:
     """The same with this many nodes, and with `more` flags of `hcp create cluster`."""
     with with_operator(name, folder) as made:
-        if not kept(made, cluster):
-            chosen = ("--release-image", pushed(made, release)) if release else ()
-            create(made, cluster, count, *chosen, *more, "--wait", "--timeout", "25m")
-        yield made
+        try:
+            if not kept(made, cluster):
+                chosen = ("--release-image", pushed(made, release)) if release else ()
+                create(made, cluster, count, *chosen, *more, "--wait", "--timeout", "40m")
+            yield made
+        finally:
+            leave(made, cluster)
 
 
 @contextlib.contextmanager
 def with_operator(name: str, folder: Path, *more: str) -> Iterator[Cluster]:
     """An embedded cluster with KubeVirt and the operator, made with `more` flags; it goes away again, unless it is to
-    be kept."""
-    hcp("local", "up", "--name", name, "--profile", "kubevirt", *more)
+    be kept or is there for several files."""
+    hcp("local", "up", "--name", ON or name, "--profile", "kubevirt", *more)
     try:
-        made = Cluster(name, folder)
+        made = Cluster(ON or name, folder)
         hcp("install", "--kubeconfig", str(made.kubeconfig), "--wait-until-available")
         yield made
     finally:
-        if not KEEP:
+        if not (KEEP or ON):
             hcp("local", "down", "--name", name, "--purge")
+
+
+def leave(management: Cluster, cluster: str) -> None:
+    """A hosted cluster goes where its management cluster stays for the next file."""
+    if ON and not KEEP and cluster in _hosted(management):
+        hcp("destroy", "cluster", "kubevirt", "--name", cluster, "--kubeconfig", str(management.kubeconfig))
 
 
 def kept(management: Cluster, cluster: str) -> bool:
     """Whether a run before this one left the hosted cluster to be used."""
-    names = management.kubectl("get", "hostedclusters", "-n", "clusters", "-o", "name").split() if KEEP else []
-    return cluster in (name.rpartition("/")[2] for name in names)
+    return KEEP and cluster in _hosted(management)
+
+
+def _hosted(management: Cluster) -> set[str]:
+    names = management.kubectl("get", "hostedclusters", "-n", "clusters", "-o", "name").split()
+    return {name.rpartition("/")[2] for name in names}
 
 
 def pushed(management: Cluster, release: str) -> str:
@@ -89,15 +104,16 @@ class Guest:
         self.kubeconfig = kubeconfig
 
     @classmethod
-    def of(cls, management: Cluster, cluster: str, *, by_router: bool = False) -> Guest:
+    def of(cls, management: Cluster, cluster: str) -> Guest:
         """With the kubeconfig that a user gets.
 
-        `by_router`: the API is published by a Route. This machine's resolver does not know its name, so kubectl is
-        told the router's address beside it.
+        Where the API is published by a Route, this machine's resolver does not know its name: kubectl is told the
+        router's address beside it.
         """
         path = management.kubeconfig.with_name("guest.kubeconfig")
         text = hcp("create", "kubeconfig", "--name", cluster, "--kubeconfig", str(management.kubeconfig)).stdout
-        path.write_text(_by_address(text, _router(management)) if by_router else text)
+        routed = _published(management, cluster) == "Route"
+        path.write_text(_by_address(text, router_address(management)) if routed else text)
         return cls(management, path)
 
     def kubectl(self, *words: str, stdin: str | None = None, seconds: float = 120) -> str:
@@ -203,6 +219,12 @@ class Guest:
         return image
 
 
+def _published(management: Cluster, cluster: str) -> str:
+    """How its API is."""
+    services = management.get("hostedcluster", cluster, "-n", "clusters")["spec"]["services"]
+    return str(next(one["servicePublishingStrategy"]["type"] for one in services if one["service"] == "APIServer"))
+
+
 def _by_address(kubeconfig: str, address: str) -> str:
     """The same kubeconfig for who cannot resolve the server's name; the certificate is still asked for that name."""
     config = yaml.safe_load(kubeconfig)
@@ -213,7 +235,9 @@ def _by_address(kubeconfig: str, address: str) -> str:
     return str(yaml.safe_dump(config))
 
 
-def _router(management: Cluster) -> str:
+def router_address(management: Cluster) -> str:
+    """Where everything is that Routes publish."""
+
     def address() -> str:
         found = management.get("service", "router-default", "-n", "openshift-ingress")["status"]["loadBalancer"]
         return str(found["ingress"][0]["ip"])

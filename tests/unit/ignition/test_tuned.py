@@ -63,6 +63,14 @@ def test_values_are_followed_and_the_rest_is_named() -> None:
     assert files[SCHEDULER] == "migration_cost_ns 5000000\nmin_granularity_ns 10000000\n"
 
 
+def test_one_process_sees_the_file_system_it_mounts() -> None:
+    """Each process of a unit with mounts of its own has its own."""
+    [made] = tuning_document(Tuning(scheduler={"nr_migrate": "8"}))["systemd"]["units"]
+    [command] = [line for line in made["contents"].splitlines() if line.startswith("Exec")]
+    assert "PrivateMounts=yes" in made["contents"]
+    assert command.index("mount -t debugfs") < command.index("while read")
+
+
 def test_the_lowest_number_wins_and_matches_are_not_followed() -> None:
     profiles = {"x": "[sysctl]\nvm.swappiness=1", "y": "[sysctl]\nvm.swappiness=2"}
     match = [{"label": "a"}]

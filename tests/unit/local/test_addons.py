@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from typing import Any
@@ -11,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hcp.local.addons import config, disks, dns, policy, router, storage, virtualization, waiting
-from hcp.local.addons.virtualization_steps import is_deployed
+from hcp.local.addons.virtualization_steps import for_now, is_deployed
 from hcp.local.network.addresses import Addresses
 from hcp.local.network.loadbalancer import is_ours, wanted_address
 from hcp.local.state.request import UpRequest
@@ -224,3 +225,21 @@ def test_cdi_clones_by_the_driver_and_shares() -> None:
     spec = disks.profile()["spec"]
     assert spec["cloneStrategy"] == "csi-clone"
     assert {"accessModes": ["ReadWriteMany"], "volumeMode": "Block"} in spec["claimPropertySets"]
+
+
+@pytest.mark.parametrize("phase", [None, "", "Deploying", "Deployed"])
+def test_only_a_new_kubevirt_begins_without_types_of_instances(phase: str | None) -> None:
+    """Where they are already, machines may be of one of them."""
+
+    class There:
+        async def get_or_none(self, *_: object) -> dict[str, Any] | None:
+            return None if phase is None else {"status": {"phase": phase}}
+
+    wanted = virtualization.kubevirt(emulation=True)
+    assert "commonInstancetypesDeployment" not in wanted["spec"]["configuration"]
+    found = asyncio.run(for_now(There(), wanted))  # type: ignore[arg-type]
+    if phase == "Deployed":
+        assert found == wanted
+        return
+    assert found["spec"]["configuration"].pop("commonInstancetypesDeployment") == {"enabled": False}
+    assert found == wanted, "nothing else is another one"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -12,9 +14,9 @@ import pytest
 from hcp.cli.main import main
 from hcp.errors import HcpError
 from hcp.local.demo import run as demo
-from hcp.local.demo import summary
+from hcp.local.demo import summary, volumes
 from hcp.local.demo.beside import Beside
-from hcp.local.demo.plan import Step, Tour, background, control_plane, machines, steps
+from hcp.local.demo.plan import Step, Tour, background, control_plane, machines, steps, urgent
 from hcp.local.demo.position import Position
 from hcp.payload.estimates import to_make
 
@@ -50,8 +52,8 @@ def test_fewer_nodes_than_none_are_refused(capsys: pytest.CaptureFixture[str]) -
 def test_compilers_and_kubevirt_do_not_wait_for_each_other_where_official_builds_are_fetched() -> None:
     fetching = replace(TOUR, fetches=True)
     titles = [step.title for step in steps(fetching)]
-    assert titles.index("KubeVirt and CDI on the management cluster") == 2
-    assert sorted(titles) == sorted(step.title for step in steps(TOUR))
+    assert titles.index("DNS, volumes, Routes, KubeVirt and CDI on the management cluster") == 2
+    assert len(titles) == len(steps(TOUR)) + 1
     machines_parts, unpublished = background(fetching)
     assert "image-virt-launcher" in machines_parts
     assert machines_parts[-2:] == ["--first", "kubernetes-1.36"]  # the first step waits for it, machines do not yet
@@ -65,11 +67,26 @@ def test_where_official_builds_are_fetched_kubevirt_starts_while_the_control_pla
     [beside] = [number for number, step in enumerate(todo) if step.beside]
     [joined] = [number for number, step in enumerate(todo) if step.needs_beside]
     between = [step.title for step in todo[beside + 1 : joined]]
-    assert todo[beside].title == "KubeVirt and CDI on the management cluster"
+    assert list(todo[0].command[-2:]) == ["--until", "node"]
+    assert list(todo[beside].command[-2:]) == ["--profile", "kubevirt"]
+    assert not todo[beside].needs_build, "it begins with what is there and fetches the rest itself"
     assert "The operator" in between
     assert "A hosted cluster" in between
     assert todo[joined].title.endswith("virtual machines as nodes")
     assert not [step for step in steps(TOUR) if step.beside or step.needs_beside]
+
+
+def test_where_official_builds_are_fetched_the_operator_starts_before_its_release_is_whole() -> None:
+    todo = {step.title: list(step.command) for step in steps(replace(TOUR, fetches=True))}
+    titles = list(todo)
+    first, install, release = "The operator's image in its registry", "The operator", "A release in its registry"
+    assert titles.index(first) < titles.index(install) < titles.index(release) < titles.index("A hosted cluster")
+    assert todo[first][4:] == ["image-hcp"]
+    assert todo[release][4:] == ["release-1.36"]
+    assert todo[install][-2:] == ["--default-release-image", volumes.image("release-1.36")]
+    assert [command[2] for command in urgent(replace(TOUR, fetches=True))] == ["release-1.36"]
+    assert urgent(TOUR) == []
+    assert "--default-release-image" not in [word for step in steps(TOUR) for word in step.command]
 
 
 def test_a_step_beside_others_is_waited_for_and_its_failure_names_it(tmp_path: Path) -> None:
@@ -85,6 +102,67 @@ def test_a_step_beside_others_is_waited_for_and_its_failure_names_it(tmp_path: P
             beside.wait()
     assert "goes on beside the next steps" in "\n".join(said)
     assert (tmp_path / "step-1.log").read_text().startswith("Makes a real Kubernetes cluster")
+
+
+def test_a_step_beside_others_that_fails_ends_the_one_in_front(tmp_path: Path) -> None:
+    bad = Step("Bad", ["local", "no-such-command"])
+    with Beside(tmp_path, lambda _: None, []) as beside, subprocess.Popen(["sleep", "3600"]) as front:
+        beside.start(bad, Position(2, [bad] * 4))
+        try:
+            with pytest.raises(HcpError, match="Step 3, 'Bad', ended with exit code") as raised:
+                beside.watch(front)
+        finally:
+            front.kill()
+    assert "no-such-command" in str(raised.value.cause or raised.value)
+
+
+def test_a_step_beside_others_that_is_done_leaves_the_one_in_front_alone(tmp_path: Path) -> None:
+    good = Step("Good", ["local", "up", "--help"])
+    with Beside(tmp_path, lambda _: None, []) as beside:
+        beside.start(good, Position(0, [good]))
+        with subprocess.Popen(["sh", "-c", f"while ! test -s {tmp_path}/step-1.log; do :; done; exit 3"]) as front:
+            assert beside.watch(front) == 3
+
+
+def test_what_a_step_beside_others_says_lets_later_ones_begin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hcp.local.demo.beside.hcp", lambda words: ["sh", "-c", *words])
+    said: list[str] = []
+    step = Step("Long", ["echo begun; echo usable now; exec sleep 3600"], enough="usable now")
+    with Beside(tmp_path, said.append, []) as beside:
+        beside.start(step, Position(0, [step]))
+        beside.enough()
+        child = beside._running[0].child
+        assert child.poll() is None, "it goes on"
+    assert child.poll() is not None
+    assert (tmp_path / "step-1.log").read_text() == "begun\nusable now\n"
+
+
+def test_a_step_that_fails_before_it_was_enough_is_no_waiting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hcp.local.demo.beside.hcp", lambda words: ["sh", "-c", *words])
+    step = Step("Bad", ["echo the reason >&2; exit 4"], enough="usable now")
+    with Beside(tmp_path, lambda _: None, []) as beside:
+        beside.start(step, Position(0, [step]))
+        with pytest.raises(HcpError, match="Step 1, 'Bad', ended with exit code 4") as raised:
+            beside.enough()
+    assert raised.value.cause == "the reason"
+
+
+def test_what_a_step_left_running_does_not_hold_the_tour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hcp.local.demo.beside.hcp", lambda words: ["sh", "-c", *words])
+    step = Step("Good", [f"sleep 3600 & echo $! > {tmp_path}/pid"])
+    with Beside(tmp_path, lambda _: None, []) as beside:
+        beside.start(step, Position(0, [step]))
+        beside.wait()
+    os.kill(int((tmp_path / "pid").read_text()), signal.SIGKILL)
+
+
+def test_a_step_in_front_ends_when_one_beside_it_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("hcp.local.demo.run.hcp", lambda words: ["sleep", *words])
+    bad, long = Step("Bad", ["local", "no-such-command"]), Step("Long", ["3600"])
+    with Beside(tmp_path, lambda _: None, []) as beside:
+        beside.start(bad, Position(0, [bad, long]))
+        with pytest.raises(HcpError, match="Step 1, 'Bad'"):
+            demo._step(long, lambda _: None, [], Position(1, [bad, long]), beside)
 
 
 def test_a_step_beside_others_ends_with_the_tour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

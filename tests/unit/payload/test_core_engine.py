@@ -7,13 +7,14 @@ import signal
 import subprocess
 import sys
 import threading
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 from tests.support.unit.workshop import Workshop
 
 from hcp.errors import HcpError
-from hcp.payload import BuildContext
+from hcp.payload import BuildContext, readable
 
 
 def test_dependencies_are_built_first_and_given_to_the_build(workshop: Workshop) -> None:
@@ -142,6 +143,7 @@ def test_two_overlapping_runs_share_one_build(workshop: Workshop) -> None:
 
 _KILLED = """
 import os, signal, sys
+from contextlib import ExitStack
 from pathlib import Path
 sys.path.insert(0, {helpers!r})
 from tests.support.unit.workshop import Workshop
@@ -236,3 +238,17 @@ def test_the_umask_of_whoever_builds_does_not_matter(workshop: Workshop) -> None
         os.umask(before)
     assert (path / "etc").stat().st_mode & 0o777 == 0o755
     assert (path / "bin" / "tool").stat().st_mode & 0o777 == 0o444
+
+
+def test_of_several_who_build_the_last_gives_the_umask_back() -> None:
+    before = os.umask(0o077)
+    try:
+        first, second = readable.by_everybody(), readable.by_everybody()
+        with ExitStack() as one, ExitStack() as two:
+            one.enter_context(first)
+            two.enter_context(second)
+            one.close()
+            assert os.umask(0o022) == 0o022
+        assert os.umask(0o077) == 0o077
+    finally:
+        os.umask(before)

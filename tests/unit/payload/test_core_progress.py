@@ -85,3 +85,21 @@ def test_what_is_made_at_the_same_time_is_shown_side_by_side() -> None:
     assert "[1 left] one: compiling 0s | two: installing 0s" in text
     assert "[1 left] one: linking 0s | two: installing 0s" in text
     assert "two: made in 0s, 2 left" in text
+
+
+def test_those_who_make_things_at_once_share_one_line_and_one_count() -> None:
+    screen = io.StringIO()
+    progress = Progress(screen, live=False)
+    with progress:
+        progress.plan(["one", "two"], {"one": 60.0, "two": 60.0})
+        progress.start("one", "built")
+        with progress:
+            progress.plan(["three"], {"three": 600.0})
+            progress.start("three", "built")
+            progress.done("three", "built")
+        progress.done("one", "built")
+    lines = screen.getvalue().splitlines()
+    assert lines[2] == "To make: 1, about 12 min to go (three)"
+    assert lines[3] == "three: built (1 left after this, about 12 min to go)"
+    assert lines[4] == "three: built in 0s, 2 left"
+    assert lines[5] == "one: built in 0s, 1 left"

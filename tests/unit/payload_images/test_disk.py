@@ -109,6 +109,14 @@ def test_the_finished_root_has_our_units_and_no_identity(tmp_path: Path) -> None
     assert (tmp_path / "etc" / "containerd" / "certs.d").is_dir()
 
 
+def test_the_first_boot_starts_what_was_brought_for_targets_that_are_reached_already() -> None:
+    """A timer, a socket or a mount of the configuration: its own target is named, and before that of services."""
+    script = (recipe_dir("node-disk") / "root/usr/lib/hcp/firstboot").read_text().replace("\\\n", "")
+    [line] = [one.split() for one in script.splitlines() if one.startswith("systemctl --no-block start ")]
+    assert {"local-fs.target", "sockets.target", "paths.target", "timers.target"} < set(line)
+    assert line[-1] == "multi-user.target"
+
+
 def test_the_host_name_comes_from_what_kubevirt_writes() -> None:
     script = (recipe_dir("node-disk") / "root/usr/lib/hcp/hostname").read_text()
     expression = script.split("name=$(sed -n '")[1].split("'")[0]

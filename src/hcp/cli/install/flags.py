@@ -55,7 +55,10 @@ FLAGS = (
          choices=("aws", "azure", "ibmcloud", "kubevirt", "agent", "openstack", "gcp", "powervs", "none"),
          ignore_case=True, group=_WHAT),
     Flag("development", "bool", False, "no operator pods: run it yourself with hcp operator run", group=_OPERATOR),
-    Flag("replicas", "int32", 1, "operator pods; one leads, the others stand by", group=_OPERATOR),
+    Flag("replicas", "int32", 1, "operator pods; one leads, the others stand by, unless --shards has them share the "
+         "work", group=_OPERATOR),
+    Flag("shards", "int32", 1, "parts that hosted clusters are dealt out to: with more than one, each operator pod "
+         "works on a fair share of them (default: the number said before, else 1)", group=_OPERATOR),
     Flag("additional-operator-env-vars", "stringToString", {}, "environment of the operator", group=_OPERATOR),
     Flag("platform-monitoring", "string", "None", "whether a Prometheus operator reads the metrics",
          choices=("None", "OperatorOnly", "All"), group=_OPERATOR),

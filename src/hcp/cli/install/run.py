@@ -86,6 +86,7 @@ def options_of(
         image=image,
         pull_policy=call.text("image-pull-policy") if call.changed("image-pull-policy") else usual_pull_policy(image),
         replicas=0 if call.switch("development") else call.number("replicas"),
+        shards=_shards(call, declared),
         default_release=call.text("default-release-image") or (known.default_release if known else ""),
         supported_versions=tuple(call.items("supported-versions"))
         or (known.supported_versions if known else ())
@@ -127,6 +128,14 @@ def _trust_bundle(call: Call, known: Written | None) -> str:
 def _items(call: Call, flag: str, known: Mapping[str, tuple[str, ...]] | None) -> tuple[str, ...]:
     """A list that was given, else the one of a former run; an empty one takes it back."""
     return tuple(filter(None, call.items(flag))) if call.changed(flag) else (known or {}).get(f"--{flag}", ())
+
+
+def _shards(call: Call, known: Mapping[str, tuple[str, ...]] | None) -> int:
+    """The number that was given, else that of a former run: another one has to be asked for."""
+    if call.changed("shards"):
+        return call.number("shards")
+    said = (known or {}).get("--shards", ())
+    return int(said[0]) if said and said[0].isdigit() else 1
 
 
 def _newer(known: str, component: str) -> str:
@@ -176,6 +185,9 @@ async def install(call: Call) -> int | None:
             note(
                 "The router knows no apps domain: Routes need a host each, or run install with --router-domain DOMAIN."
             )
+        if options.shards > options.replicas > 0:
+            few = "One operator pod works" if options.replicas == 1 else f"{options.replicas} operator pods work"
+            note(f"{few} on all {options.shards} shards: --replicas {options.shards} gives each a pod of its own.")
         if not options.default_release:
             note(
                 "No default release is set: create cluster needs --release-image, or set --default-release-image here."

@@ -68,6 +68,14 @@ COMMAND = Command(
             metavar="minor",
         ),
         Flag("nodes", "int", 1, "how many nodes it shall have; what joined once stays"),
+        Flag(
+            "until",
+            "string",
+            "all",
+            "when to end: node, as soon as the node takes pods (DNS, volumes, Routes and all else come with the next "
+            "run), or all",
+            choices=("node", "all"),
+        ),
         Flag("from", "string", "", "take binaries and images from this folder where it holds them", metavar="dir"),
         *SOURCE_FLAGS,
     ),
@@ -95,6 +103,7 @@ def run(call: Call) -> int:
         tuple(call.items("with")),
         call.text("ip-family") if call.changed("ip-family") else None,
         call.text("kubernetes") if call.changed("kubernetes") else None,
+        until_node=call.text("until") == "node",
     )
     outcome = up(request, note)
     print(summary(outcome))

@@ -25,6 +25,13 @@ COMMAND = Command(
             "named-route-port", "int", 0, "port of our router where a host is named in front of a connection; 0: none"
         ),
         Flag("hosted-quota", "stringToString", {}, "limits of each hosted cluster: loadbalancers, claims, pods"),
+        Flag(
+            "shards",
+            "int",
+            1,
+            "parts that hosted clusters are shared out in between operator processes; all of them "
+            "must be given the same number",
+        ),
         KUBECONFIG,
         CONTEXT,
         VERBOSE,
@@ -56,6 +63,17 @@ async def run(call: Call) -> int | None:
         registry_overrides=dict(one.partition("=")[::2] for one in call.items("registry-overrides")),
         hosted_quota=call.pairs("hosted-quota"),
         named_route_port=call.number("named-route-port"),
+        shards=_shards(call),
         support=support.load(),
     )
     return await until_stopped(Operator(options).run())
+
+
+def _shards(call: Call) -> int:
+    from hcp.cli.engine.command import UsageError
+    from hcp.runtime.shards import shards_problem
+
+    given = call.number("shards")
+    if problem := shards_problem(given):
+        raise UsageError(f"--shards {given} is not possible", hint=problem)
+    return given

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hcp.controlplane import foreign_etcd
 from hcp.hostedcluster import validation
 from hcp.hostedcluster.scope import LOOK_AGAIN, Learned, Object, Scope
-from hcp.kube.resources import HOSTEDCLUSTERS, ROUTES
+from hcp.kube.resources import ROUTES
 from hcp.runtime.phases import Waiting
 from hcp.runtime.store import key_of
 
@@ -38,7 +38,7 @@ async def run(scope: Scope) -> None:
 
 def _rivals(scope: Scope) -> list[Object]:
     """Clusters that claim something which this one claims too, itself among them: never gone through all."""
-    clusters = scope.cache.informer(HOSTEDCLUSTERS)
+    clusters = scope.cache.all_clusters
     clusters.add_index("claims", validation.claims)
     found = [other for claim in validation.claims(scope.cluster) for other in clusters.by_index("claims", claim)]
     return list({key_of(other): other for other in found}.values())

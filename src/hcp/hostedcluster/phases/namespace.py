@@ -26,8 +26,9 @@ async def run(scope: Scope) -> Learned:
     async with _uids:
         uid = _uid(live)
         if uid is None and not await scope.ctx.client.has(SCCS):
-            taken = (_uid(n) for n in scope.cache.list(NAMESPACES))
-            uid = free_uid(u for u in taken if u is not None)
+            there = [*scope.cache.list(NAMESPACES), *scope.cache.all_namespaces.list()]
+            shard = scope.ctx.shard
+            uid = free_uid((u for n in there if (u := _uid(n)) is not None), shard.number, shard.of)
         await scope.cache.apply(namespace(replace(scope.params, uid=uid), live["metadata"]["uid"]))
     return Learned(params={"uid": uid})
 

@@ -17,6 +17,8 @@ async def run(scope: Scope) -> None:
     begun = live is not None and wanted(live) > 0
     if begun or is_true((scope.cluster.get("status") or {}).get("conditions"), c.AVAILABLE):
         return
-    ahead = scope.tools.start_queue.ahead(scope.params.key, start_queue.limit(scope.cache.list(NODES)))
+    ahead = scope.tools.start_queue.ahead(
+        scope.params.key, start_queue.limit(scope.cache.list(NODES), scope.ctx.shard.of)
+    )
     if ahead:
         raise Waiting("other clusters are starting", again=LOOK_AGAIN, facts=Learned(seen={"ahead": ahead}))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from contextlib import nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from hcp.local.state import parts
@@ -25,10 +27,18 @@ class Context:
     lap: Callable[[str], None]
     began: float | None = None
     """When the node was started, if it was this run that did it."""
+    progress: Progress = field(default_factory=Progress)
+    compilers: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(1))
 
     async def ensure(self, names: Iterable[str]) -> dict[str, Path]:
-        """Finished artifacts of payload components; builds what is missing."""
-        found = await parts.ensure_async(names, Progress(), from_dir=self.request.from_dir, build=self.request.build)
+        """Finished artifacts of payload components; builds what is missing.
+
+        Steps that go on at once fetch at once. What is only built is built for one of them after the other, in their
+        order: compilers take all of the machine.
+        """
+        request = self.request
+        async with self.compilers if request.build else nullcontext():
+            found = await parts.ensure_async(names, self.progress, from_dir=request.from_dir, build=request.build)
         return dict(found.paths)
 
     def done(self, step: str, digest: str) -> bool:

@@ -16,8 +16,28 @@ from hcp.local.state import parts
 from hcp.local.state.nodes import first
 
 
+async def node(ctx: Context, client: Client) -> bool:
+    """Its node is Ready, and all is there that needs no image: kinds, rights, what the cluster says about itself.
+
+    From then on pods start, and what is installed beside the add-ons finds out where it is. Says whether anything had
+    to be done.
+    """
+    wanted = ground(ctx)
+    digest = digest_of(wanted)
+    if ctx.done("ground", digest) and await waiting.all_ready(client, ctx.spec, []):
+        return False
+    await apply_all(client, wanted)
+    await waiting.label_node(client, ctx.spec)
+    ctx.lap("node registered")
+    await waiting.node_ready(client, first(ctx.spec))
+    ctx.say("  the node is Ready")
+    ctx.lap("node ready")
+    ctx.remember("ground", digest)
+    return True
+
+
 async def bring_up(ctx: Context, client: Client) -> bool:
-    """Says whether anything had to be done."""
+    """The add-ons. Says whether anything had to be done."""
     images = await ctx.ensure(parts.IMAGES)
     ctx.lap("add-ons built")
     wanted = objects(ctx, references(images))
@@ -26,24 +46,33 @@ async def bring_up(ctx: Context, client: Client) -> bool:
         return False
     await _install(ctx, client, wanted, images)
     ctx.remember("core", digest)
+    ctx.say(f"Usable now: pods, Services, volumes and Routes at {ctx.spec.server}")
     return True
 
 
 async def _install(ctx: Context, client: Client, wanted: list[Object], images: dict[str, Path]) -> None:
-    await apply_all(client, base.objects())
-    await waiting.label_node(client, ctx.spec)
-    ctx.lap("node registered")
     sent = await push(ctx.layout, images.values(), ctx.say)
     if sent:
         ctx.say(f"  pushed {sent >> 20} MiB of images to the cluster's registry")
     ctx.lap("add-ons pushed")
-    await apply_all(client, wanted)
+    await apply_all(client, [*base.objects(), *wanted])
+    await waiting.label_node(client, ctx.spec)
     ctx.lap("add-ons applied")
-    await waiting.node_ready(client, first(ctx.spec))
-    ctx.say("  the node is Ready")
-    ctx.lap("node ready")
     await waiting.wait_ready(client, wanted, ctx.say)
     ctx.lap("add-ons ready")
+
+
+def ground(ctx: Context) -> list[Object]:
+    """All that names no image."""
+    plan = ctx.spec.addresses
+    registry_ca = (ctx.layout.pki / "registry-ca.crt").read_text()
+    return [
+        *base.objects(),
+        *config.definitions(),
+        *router.definitions(),
+        *config.objects(plan, registry_ca),
+        *(obj for obj in router.objects(plan, "") if obj["kind"] not in waiting.WORKLOADS),
+    ]
 
 
 def objects(ctx: Context, refs: dict[str, str]) -> list[Object]:

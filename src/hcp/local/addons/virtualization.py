@@ -14,6 +14,8 @@ from hcp.local.addons.storage import CLASS
 COMPONENTS = ("manifest-kubevirt", "manifest-cdi")
 KUBEVIRT_NAMESPACE = "kubevirt"
 CDI_NAMESPACE = "cdi"
+CONTROLLER = "virt-controller"
+MACHINES_TAKEN = "Usable now: virtual machines. Their disks are made at once, and they start when KubeVirt is deployed"
 # Raise it when `documents` changes: running clusters then get the new objects at the next `up`.
 REVISION = 3
 # Fifteen seconds without processor time are nothing unusual on one machine that does everything: a controller that
@@ -27,7 +29,7 @@ _PATIENT_LEASE = {
 # made only after the API is ready: half a minute of a first run. Part → kind, and where it says that it has begun.
 _BEGAN = {
     "virt-api": ("Deployment", "/apis/subresources.kubevirt.io/v1/healthz"),
-    "virt-controller": ("Deployment", "/healthz"),
+    CONTROLLER: ("Deployment", "/healthz"),
     "virt-handler": ("DaemonSet", "/healthz"),
 }
 
@@ -87,6 +89,14 @@ def kubevirt(*, emulation: bool) -> Object:
             "configuration": {"developerConfiguration": developer},
         },
     }
+
+
+def without_instance_types(kubevirt: Object) -> Object:
+    """Its operator makes those that it brings along, five a second, before it says that it is done: half a minute in
+    which machines could start already. So on a new cluster they come after that.
+    """
+    configuration = {**kubevirt["spec"]["configuration"], "commonInstancetypesDeployment": {"enabled": False}}
+    return {**kubevirt, "spec": {**kubevirt["spec"], "configuration": configuration}}
 
 
 def _early_looks() -> list[Object]:

@@ -2,8 +2,8 @@
 
 On a first run parts have to be built, so the order is that of usefulness: the management cluster, a hosted control
 plane, then virtual machines. What later steps need is built in the background while earlier ones can already be used.
-Where official builds are fetched, compilers work while these come, and KubeVirt starts while they work and while the
-operator and the hosted control plane do.
+Where official builds are fetched, compilers work while these come. KubeVirt, which takes the longest, starts as soon as
+the management cluster takes pods, while its add-ons, the operator and the hosted control plane come up.
 """
 
 from __future__ import annotations
@@ -12,14 +12,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from hcp.local.addons.virtualization import MACHINES_TAKEN
 from hcp.local.demo import volumes
 from hcp.local.state.parts import API, IMAGES, NODE
+from hcp.payload.published import OPERATOR
 from hcp.payload.registry import default_registry
 
 # The release first: its node disk is put together while the operator's parts are compiled.
-CONTROL_PLANE_PARTS = ("release-1.36", "image-hcp")
-MACHINE_IMAGES = ("image-virt-", "image-cdi-")
 RELEASE_COMPONENT = "release-1.36"
+CONTROL_PLANE_PARTS = (RELEASE_COMPONENT, OPERATOR)
+MACHINE_IMAGES = ("image-virt-", "image-cdi-")
+ADD_ONS = "DNS, volumes, Routes"
 
 
 @dataclass(frozen=True)
@@ -40,6 +43,8 @@ class Step:
     """Components that are made first where they are missing."""
     beside: bool = False
     """It goes on beside the steps after it."""
+    enough: str = ""
+    """What it says beside others when the steps that need it can begin; without, they wait for its end."""
     needs_beside: bool = False
     """Wait for what goes on beside before this step."""
 
@@ -81,6 +86,13 @@ def background(tour: Tour) -> list[list[str]]:
     return [*builds, ["payload", "build", *unpublished_parts()]] if tour.fetches else builds
 
 
+def urgent(tour: Tour) -> list[list[str]]:
+    """What the first hosted cluster waits for longest, made beside the first steps as fast as these."""
+    if not tour.fetches:
+        return []
+    return [["payload", "build", RELEASE_COMPONENT, "--first", "kubernetes-1.36"]]
+
+
 def unpublished_parts() -> list[str]:
     """What nobody publishes and needs nothing else first: it need not wait for what is fetched.
 
@@ -106,7 +118,11 @@ def steps(tour: Tour) -> list[Step]:
         return [*control_plane(tour), *machines(tour)]
     cluster, kubeconfig, *rest = control_plane(tour)
     kubevirt, scale, *nodes = machines(tour)
-    return [cluster, kubeconfig, replace(kubevirt, beside=True), *rest, replace(scale, needs_beside=True), *nodes]
+    # As soon as pods can start, KubeVirt does, and the add-ons beside it; what comes next only needs to find both.
+    node = replace(cluster, command=[*cluster.command, "--until", "node"], typical=10, parts=(*API, *NODE))
+    beside = replace(kubevirt, title=f"{ADD_ONS}, {kubevirt.title}", beside=True, needs_build=False)
+    beside = replace(beside, parts=(*IMAGES, *kubevirt.parts), enough=MACHINES_TAKEN)
+    return [node, kubeconfig, beside, *rest, replace(scale, needs_beside=True), *nodes]
 
 
 def control_plane(tour: Tour) -> list[Step]:
@@ -123,13 +139,7 @@ def control_plane(tour: Tour) -> list[Step]:
             parts=(*API, *NODE, *IMAGES),
         ),
         Step("Its kubeconfig", ["local", "kubeconfig", "--name", tour.name], save=tour.management),
-        Step(
-            "The operator's image and a release in its registry",
-            ["local", "push", "--name", tour.name, *images, *_source(tour)],
-            typical=20,
-            parts=images,
-        ),
-        Step("The operator", ["install", *kubeconfig, "--wait-until-available"], typical=20),
+        *_operator(tour, kubeconfig, images),
         Step(
             "A hosted cluster",
             [
@@ -150,6 +160,24 @@ def control_plane(tour: Tour) -> list[Step]:
             save=tour.guest,
         ),
     ]
+
+
+def _operator(tour: Tour, kubeconfig: Sequence[str], images: Sequence[str]) -> list[Step]:
+    install = Step("The operator", ["install", *kubeconfig, "--wait-until-available"], typical=20)
+    if not tour.fetches:
+        return [_push(tour, "The operator's image and a release in its registry", images), install]
+    # Its image is there long before the disk of nodes that the release names: it starts while that is made.
+    releases = [name for name in images if name != OPERATOR]
+    default = ["--default-release-image", volumes.image(RELEASE_COMPONENT)]
+    return [
+        _push(tour, "The operator's image in its registry", [OPERATOR]),
+        replace(install, command=[*install.command, *default]),
+        _push(tour, "A release in its registry", releases),
+    ]
+
+
+def _push(tour: Tour, title: str, images: Sequence[str]) -> Step:
+    return Step(title, ["local", "push", "--name", tour.name, *images, *_source(tour)], typical=20, parts=images)
 
 
 def machines(tour: Tour) -> list[Step]:

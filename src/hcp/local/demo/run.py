@@ -15,7 +15,7 @@ from hcp.errors import HcpError
 from hcp.local.demo import summary, volumes
 from hcp.local.demo.beside import Beside
 from hcp.local.demo.children import end, hcp
-from hcp.local.demo.plan import Step, Tour, background, steps
+from hcp.local.demo.plan import Step, Tour, background, steps, urgent
 from hcp.local.demo.position import Position
 from hcp.local.demo.workload import Workload, first_node
 from hcp.payload import fetching, find, go_cache, timeline
@@ -44,11 +44,12 @@ def run(tour: Tour, say: Say) -> None:
                 if step.needs_build:
                     _await_build(builds[0], tour, say, laps)
                 if step.needs_beside:
-                    beside.wait()
+                    beside.enough()
                 if step.beside:
                     beside.start(step, Position(number, todo))
                 else:
-                    _step(step, say, laps, Position(number, todo))
+                    _step(step, say, laps, Position(number, todo), beside)
+            beside.wait()
         if tour.nodes:
             started = time.monotonic()
             say("\n== A web workload behind a load balancer address")
@@ -67,7 +68,9 @@ def _something_missing(tour: Tour) -> bool:
     return any(find(part) is None for step in steps(tour) for part in step.parts)
 
 
-def _step(step: Step, say: Say, laps: list[tuple[str, float]], position: Position) -> None:
+def _step(
+    step: Step, say: Say, laps: list[tuple[str, float]], position: Position, beside: Beside | None = None
+) -> None:
     if step.known and _succeeds(step.known):
         say(f"\n== {position.heading(step)}\nThere already, from an earlier run: hcp {shlex.join(step.known)}")
         return
@@ -77,7 +80,7 @@ def _step(step: Step, say: Say, laps: list[tuple[str, float]], position: Positio
     with _output(step.save) as out:
         child = subprocess.Popen(hcp(step.command), stdout=out)
         try:
-            code = child.wait()
+            code = beside.watch(child) if beside else child.wait()
         finally:
             end(child)
     if code:
@@ -113,10 +116,11 @@ def _building(tour: Tour, say: Say) -> Iterator[list[subprocess.Popen[bytes]]]:
         say(f"Coming: virtual machines; their parts are built in the background (log: {log})")
     with contextlib.ExitStack() as stack:
         children = []
-        for command in background(tour):
+        # What comes next on the screen goes first: the background takes what is left of the machine.
+        behind = [["nice", *hcp(command)] for command in background(tour)]
+        for words in [*behind, *map(hcp, urgent(tour))]:
             with log.open("ab") as handle:
-                # What comes next on the screen goes first: the background takes what is left of the machine.
-                child = subprocess.Popen(["nice", *hcp(command)], stdout=handle, stderr=handle)
+                child = subprocess.Popen(words, stdout=handle, stderr=handle)
             stack.callback(end, child)
             children.append(child)
         yield children

@@ -18,9 +18,9 @@ def there() -> bool:
     return all(find(part) is not None for part in with_parts([RELEASE]))
 
 
-def image() -> str:
-    """How the embedded registry calls the release."""
-    return f"{REGISTRY}/{REPOSITORY}:{default_registry().get(RELEASE).version}"
+def image(release: str = RELEASE) -> str:
+    """How the embedded registry calls a release."""
+    return f"{REGISTRY}/{REPOSITORY}:{default_registry().get(release).version}"
 
 
 def how_to_have_them() -> str:

@@ -46,6 +46,8 @@ def up(request: UpRequest, say: Say) -> Outcome:
         raise HcpError(
             f"--with {', '.join(request.extras)} is for clusters with a node", hint="Use --profile cluster or kubevirt."
         )
+    if request.until_node and not spec.has_node:
+        raise HcpError("--until node is for clusters with a node", hint="Use --profile cluster or kubevirt.")
     check_family(spec.with_extras(request.extras))
     nodes.with_count(spec, request.nodes)
     layout.make()

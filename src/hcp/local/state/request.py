@@ -33,6 +33,9 @@ class UpRequest:
     kubernetes: str | None = None
     """The minor of a new cluster; not said: that of the cluster, the newest tried one for a new cluster."""
 
+    until_node: bool = False
+    """End as soon as the node is Ready: all else comes with the next run."""
+
     def releases_for(self, profile: str) -> tuple[str, ...]:
         """A cluster that can run nodes gets what nodes need; a smaller one is usable without and stays quick."""
         if self.releases is not None:

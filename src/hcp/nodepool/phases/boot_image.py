@@ -9,7 +9,7 @@ from hcp.api.names import LABEL_BOOT_IMAGE_ROLE, LABEL_NODEPOOL_UID
 from hcp.api.paths import at, labels_of
 from hcp.errors import HcpError
 from hcp.kube.errors import AlreadyExists, NotFound
-from hcp.kube.resources import DATAVOLUMES
+from hcp.kube.resources import DATAVOLUMES, NODEPOOLS
 from hcp.kubevirt.infra import Infra
 from hcp.nodepool import inherited
 from hcp.nodepool.bootimage import (
@@ -78,7 +78,8 @@ async def _inherited_cache(scope: Scope, infra: Infra) -> Object | None:
     if not name or not infra.external:
         return None
     labels = labels_of(await infra.client.get_or_none(DATAVOLUMES, name, infra.namespace))
-    taken = {pool["metadata"]["uid"] for pool in scope.tools.watches.pools.list()}
+    # Asked: pools of clusters that another process works on are not followed here.
+    taken = {pool["metadata"]["uid"] for pool in await scope.tools.ctx.client.list(NODEPOOLS)}
     if labels.get(LABEL_BOOT_IMAGE_ROLE) != ROLE or labels.get(LABEL_NODEPOOL_UID) in taken:
         return None
     mine = {"metadata": {"labels": {LABEL_NODEPOOL_UID: scope.pool["metadata"]["uid"]}}}

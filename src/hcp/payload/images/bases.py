@@ -54,7 +54,7 @@ def _tests_only(layer: Layer) -> None:
     """What the scripts of the Kubernetes project's specs call; busybox for everything of a shell's daily life."""
     _only(layer, *_TEST_PROGRAMS)
     layer.file("etc/nsswitch.conf", "hosts: files dns\n")
-    for name in BUSYBOX:
+    for name in (*BUSYBOX, *_TESTS_TOO):
         if f"bin/{name}" not in layer.entries and name not in ("nc", "nslookup", "sh"):
             layer.symlink(f"bin/{name}", "busybox")
     layer.symlink("bin/nc", "nc.openbsd")
@@ -62,9 +62,11 @@ def _tests_only(layer: Layer) -> None:
 
 
 _TEST_PROGRAMS = (
-    *("bin/busybox", "bin/dash", "bin/ip", "bin/ss", "bin/nc.openbsd"),
+    # Specs of storage write past the page cache (oflag=nocache), which busybox's dd cannot.
+    *("bin/busybox", "bin/dash", "bin/dd", "bin/ip", "bin/ss", "bin/nc.openbsd"),
     *("usr/bin/curl", "usr/bin/dig", "usr/bin/getent"),
 )
+_TESTS_TOO = ("base64", "blockdev", "sha256sum")
 _NET_PROGRAMS = (
     "bin/busybox",
     "bin/ip",
@@ -171,11 +173,11 @@ CDI = RootFs(
 TESTS = RootFs(
     "tests",
     "bookworm",
-    ("busybox-static", "dash", "bind9-dnsutils", "curl", "netcat-openbsd", "iproute2", "libc-bin"),
+    ("busybox-static", "dash", "coreutils", "bind9-dnsutils", "curl", "netcat-openbsd", "iproute2", "libc-bin"),
     variant="extract",
     drop=_NO_LIBRARIES,
     finish=_tests_only,
-    revision=2,
+    revision=3,
 )
 # What a new user's machine has: the room of `make test-fresh`.
 ROOM = RootFs("room", "bookworm", ("python3", "python3-venv", "git", "ca-certificates", "make"), variant="apt")
