@@ -10,7 +10,8 @@ from tests.support import infra_storage as s
 from tests.support.api_server import ApiServer
 from tests.support.eventually import eventually
 
-from hcp.api.paths import at
+from hcp.api.names import MARK_CSI_PUBLISHED
+from hcp.api.paths import annotations_of, at
 from hcp.csi.kubevirt.access import Access
 from hcp.csi.kubevirt.attacher import FINALIZER
 from hcp.csi.kubevirt.origins import Source
@@ -89,24 +90,71 @@ async def test_a_second_node_waits_until_the_first_has_let_go(admin: Client, inf
         assert await plugged(admin, "node-a") == []
 
 
-@pytest.mark.parametrize("phase", ["Pending", "AttachedToNode", "MountedToPod"])
-async def test_a_kubelet_begins_no_sooner_than_the_machine_keeps_the_disk(
-    admin: Client, infra: s.Hands, phase: str
-) -> None:
-    """Before it is ready, KubeVirt may take it out again because of another one, whoever has mounted it."""
+async def test_a_kubelet_may_begin_while_the_disk_is_on_its_way_into_the_machine(admin: Client, infra: s.Hands) -> None:
     await infra.machine("node-a")
     await make(admin, "pvc-8")
-    infra.phase = phase
+    infra.phase = "Pending"
     async with s.attacher(admin, admin):
         await s.attachment(admin, "csi-8", "pv-pvc-8", "node-a")
 
-        async def told() -> bool:
-            return phase in str(await seen(admin, "csi-8", "status.attachError.message"))
+        async def pending() -> bool:
+            return "Pending" in str(await seen(admin, "csi-8", "status.attachError.message"))
 
-        await eventually(told, "not ready yet")
+        await eventually(pending, "not near yet")
         assert not await seen(admin, "csi-8", "status.attached")
+        infra.phase = "AttachedToNode"
+        await eventually(lambda: seen(admin, "csi-8", "status.attached"), "the infra node has it")
+
+
+async def test_nothing_is_plugged_into_a_machine_while_a_disk_that_was_promised_is_on_its_way(
+    admin: Client, infra: s.Hands
+) -> None:
+    """KubeVirt would take it out again for the other one, whoever has mounted it."""
+    await infra.machine("node-a")
+    await make(admin, "pvc-9")
+    await make(admin, "pvc-10")
+    infra.phase = "AttachedToNode"
+    async with s.attacher(admin, admin, patience=120.0):
+        await s.attachment(admin, "csi-9", "pv-pvc-9", "node-a")
+        await eventually(lambda: seen(admin, "csi-9", "status.attached"), "promised")
+        await s.attachment(admin, "csi-10", "pv-pvc-10", "node-a")
+        await eventually(lambda: _published(admin, "pvc-10"), "next in line")
+        assert await plugged(admin, "node-a") == ["pvc-9"]
         infra.phase = "Ready"
-        await eventually(lambda: seen(admin, "csi-8", "status.attached"), "the machine has it")
+        await eventually(lambda: seen(admin, "csi-10", "status.attached"), "attached after it")
+        assert sorted(await plugged(admin, "node-a")) == ["pvc-10", "pvc-9"]
+
+
+async def test_of_disks_that_come_together_none_is_promised_before_the_machine_keeps_it(
+    admin: Client, infra: s.Hands
+) -> None:
+    await infra.machine("node-a")
+    infra.phase = "Pending"
+    async with s.attacher(admin, admin, patience=120.0):
+        for number in (11, 12):
+            await make(admin, f"pvc-{number}")
+            await s.attachment(admin, f"csi-{number}", f"pv-pvc-{number}", "node-a")
+
+        async def both() -> bool:
+            return sorted(await plugged(admin, "node-a")) == ["pvc-11", "pvc-12"]
+
+        await eventually(both, "both are asked for")
+        infra.phase = "AttachedToNode"
+
+        async def near() -> bool:
+            live = await admin.get(k.VMIS, "node-a", s.NS)
+            return {one["phase"] for one in at(live, "status.volumeStatus")} == {"AttachedToNode"}
+
+        await eventually(near, "the infra node has both")
+        assert not await seen(admin, "csi-11", "status.attached")
+        assert not await seen(admin, "csi-12", "status.attached")
+        infra.phase = "Ready"
+        await eventually(lambda: seen(admin, "csi-11", "status.attached"), "the machine keeps the first")
+        await eventually(lambda: seen(admin, "csi-12", "status.attached"), "the machine keeps the second")
+
+
+async def _published(admin: Client, name: str) -> bool:
+    return bool(annotations_of(await admin.get(k.DATAVOLUMES, name, s.NS)).get(MARK_CSI_PUBLISHED))
 
 
 async def test_a_restart_takes_up_what_the_process_before_left(admin: Client, infra: s.Hands) -> None:

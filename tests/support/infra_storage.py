@@ -221,9 +221,11 @@ async def ask(channel: grpc.aio.Channel, made: Hands, request: Any) -> Any:
 
 
 @asynccontextmanager
-async def attacher(client: Client, guest: Client, given: Settings = SETTINGS) -> AsyncIterator[Attacher]:
+async def attacher(
+    client: Client, guest: Client, given: Settings = SETTINGS, patience: float = 5.0
+) -> AsyncIterator[Attacher]:
     """Follows the VolumeAttachments of the guest, which may be the same API server."""
-    made = Attacher(guest, Attaching(ByHand(client, given, patience=5.0)), Exclusive())
+    made = Attacher(guest, Attaching(ByHand(client, given, patience=patience)), Exclusive())
     await made.attachments.start()
     task = asyncio.create_task(made.controller.run())
     try:

@@ -78,9 +78,8 @@ class Attacher:
         nodes = {str(at(other, "spec.nodeName")) for other in self.attachments.by_index("volume", name)}
         context = at(volume, "spec.csi.volumeAttributes") or {}
         node = str(at(one, "spec.nodeName"))
-        # Not a moment earlier than the machine has it for good: until KubeVirt calls a disk ready, another one that is
-        # plugged in or out beside it can make it go and come back, and a guest that has mounted it loses it for good.
-        await self._busy.run(handle, self._attaching.publish(handle, node, shared, context, nodes))
+        # As soon as it is sure to come: the node side waits for the disk, and sees it at once (traffic.py).
+        await self._busy.run(handle, self._attaching.publish(handle, node, shared, context, nodes, early=True))
         await self._write(one, {"status": {"attached": True, "attachError": None, "detachError": None}}, "status")
 
     async def _detach(self, one: Object) -> None:

@@ -16,6 +16,7 @@ from hcp.api.paths import at
 from hcp.csi.errors import Aborted, FailedPrecondition, NotFound, ResourceExhausted, Unavailable
 from hcp.csi.kubevirt import hotplug, objects
 from hcp.csi.kubevirt.infra import Infra
+from hcp.csi.kubevirt.traffic import Traffic
 from hcp.csi.kubevirt.volumes import bus_of
 from hcp.csi.kubevirt.waiting import Late
 from hcp.kube import errors as kube
@@ -28,6 +29,7 @@ Object = dict[str, Any]
 class Attaching:
     def __init__(self, infra: Infra) -> None:
         self._infra = infra
+        self._traffic = Traffic()
 
     async def publish(
         self,
@@ -36,9 +38,12 @@ class Attaching:
         shared: bool,
         context: Mapping[str, str],
         asked: Container[str] | None = None,
+        *,
+        early: bool = False,
     ) -> None:
-        """Ends when the guest can see the disk, and keeps it. A machine is called like its node.
+        """Ends when the guest can see the disk, and keeps it; `early`: when only time is in the way of that.
 
+        A machine is called like its node.
         `asked` are all nodes that shall have this volume, where that is known: others that were promised it once and
         never got it are forgotten.
         """
@@ -58,12 +63,14 @@ class Attaching:
             if _count(machine) >= hotplug.MOST_PER_NODE:
                 raise ResourceExhausted(f"The machine {node} has {hotplug.MOST_PER_NODE} volumes, and takes no more")
         volume = await self._write_down(volume, (*holders, node))
-        if not machine.wants(handle):
-            if machine.holds(handle):
-                # It is on its way out; plugging it in now would be refused, or undone a moment later.
-                await self._gone(handle, node)
-            await self._plug(node, "addvolume", hotplug.add_options(handle, bus_of(context)))
-        await self._there(handle, node)
+        async with self._traffic.moving(node, handle):
+            if not machine.wants(handle):
+                if machine.holds(handle):
+                    # It is on its way out; plugging it in now would be refused, or undone a moment later.
+                    await self._gone(handle, node)
+                await self._plug(node, "addvolume", hotplug.add_options(handle, bus_of(context)))
+            if not await self._there(handle, node, early=early):
+                self._traffic.promise(node, self._settled(handle, node))
 
     async def unpublish(self, handle: str, node: str) -> None:
         """From one machine, or from all when none is named. A machine that is gone has nothing any more."""
@@ -81,10 +88,11 @@ class Attaching:
     async def _unplug(self, machine: hotplug.Machine, handle: str, name: str) -> None:
         if not machine.has(handle) or not _pluggable(machine, handle):
             return  # or a disk of the machine itself, which is nothing of ours
-        if machine.wants(handle):
-            await self._plug(name, "removevolume", hotplug.remove_options(handle))
-        await self._unwanted(handle, name)
-        await self._gone(handle, name)
+        async with self._traffic.moving(name, handle):
+            if machine.wants(handle):
+                await self._plug(name, "removevolume", hotplug.remove_options(handle))
+            await self._unwanted(handle, name)
+            await self._gone(handle, name)
 
     async def _plug(self, node: str, action: str, options: Object) -> None:
         try:
@@ -101,9 +109,30 @@ class Attaching:
                 return
             raise Unavailable(f"The machine {node} does not take volumes", cause=error.cause) from error
 
-    async def _there(self, handle: str, node: str) -> None:
+    async def _there(self, handle: str, node: str, *, early: bool) -> bool:
+        """Whether the machine has it for good; `early`: where nothing else moves there, that may still come."""
+
         def done(vmi: Object | None) -> bool:
-            return hotplug.Machine(None, vmi).ready(handle)
+            machine = hotplug.Machine(None, vmi)
+            return machine.ready(handle) or (early and machine.near(handle) and self._traffic.alone(node, handle))
+
+        while True:
+            try:
+                found = await self._infra.until(VMIS, node, done)
+            except Late as late:
+                why = hotplug.Machine(None, late.last).trouble(handle)
+                raise Unavailable(f"The volume {handle} is not in machine {node} yet", cause=why) from late
+            if hotplug.Machine(None, found).ready(handle):
+                return True
+            if self._traffic.alone(node, handle):
+                return False
+
+    async def _settled(self, handle: str, node: str) -> None:
+        """Until the machine has it for good, or nothing of it any more."""
+
+        def done(vmi: Object | None) -> bool:
+            machine = hotplug.Machine(None, vmi)
+            return machine.ready(handle) or not machine.holds(handle)
 
         try:
             await self._infra.until(VMIS, node, done)

@@ -15,6 +15,8 @@ Object = dict[str, Any]
 # few seconds of the infra cluster, and Kubernetes spreads pods over machines by this number.
 MOST_PER_NODE = 64
 ENDED = ("Succeeded", "Failed")
+# On the infra node that runs the machine, and from there on its way into the machine.
+_NEAR = ("AttachedToNode", "MountedToPod", "Ready")
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,10 @@ class Machine:
         comes or goes has that pod replaced, and the disk is taken out again until the next one runs.
         """
         return bool(at(self.status(handle), "phase") == "Ready")
+
+    def near(self, handle: str) -> bool:
+        """Whether it gets ready in moments, if nothing else comes or goes in this machine."""
+        return at(self.status(handle), "phase") in _NEAR
 
     def trouble(self, handle: str) -> str:
         """Why it does not get ready, in KubeVirt's words."""

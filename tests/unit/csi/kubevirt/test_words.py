@@ -114,6 +114,15 @@ def test_only_a_disk_that_the_machine_keeps_is_ready() -> None:
     assert not machine([]).ready("v")
 
 
+def test_a_disk_that_the_infra_node_has_is_near_and_one_that_waits_or_leaves_is_not() -> None:
+    def told(phase: str) -> hotplug.Machine:
+        return machine([], status=[{"name": "v", "phase": phase}])
+
+    assert [told(phase).near("v") for phase in ("AttachedToNode", "MountedToPod", "Ready")] == [True] * 3
+    assert not any(told(phase).near("v") for phase in ("Pending", "Bound", "Detaching", "UnMountedFromPod"))
+    assert not machine([]).near("v")
+
+
 def test_a_volume_that_somebody_plugged_in_under_another_name_is_held() -> None:
     assert machine([{"name": "other", "persistentVolumeClaim": {"claimName": "v"}}]).has("v")
 
