@@ -18,6 +18,8 @@ class Result:
     """passed, failed or skipped"""
     seconds: float
     why: str = ""
+    cut: bool = False
+    """Ended from outside before it had said anything: a run that was cut short."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,8 @@ def _result(case: ElementTree.Element) -> Result | None:
     spec = name.startswith(_SPEC)
     for kind in ("failure", "error"):
         if (failure := case.find(kind)) is not None:
-            return Result(name.removeprefix(_SPEC), "failed", seconds, _first_lines(failure))
+            cut = failure.get("type") == "interrupted"
+            return Result(name.removeprefix(_SPEC), "failed", seconds, _first_lines(failure), cut)
     if not spec:
         return None  # the suite's own steps are only worth a word when they fail
     if (skipped := case.find("skipped")) is not None:

@@ -53,12 +53,15 @@ def driver(folder: Path, *, shared: bool) -> Path:
 
 
 def known(folder: Path) -> dict[str, report.Result]:
-    """What earlier shards found out, and what KNOWN says of runs elsewhere; the latest word on a spec counts."""
+    """What earlier shards found out, and what KNOWN says of runs elsewhere; the latest word on a spec counts.
+
+    A spec that was ended with its shard (Ctrl-C) has said nothing.
+    """
     elsewhere = os.environ.get("KNOWN")
     found = _record(Path(elsewhere)) if elsewhere else {}
     for path in sorted(folder.glob("shard-*/junit_01.xml")):
         with contextlib.suppress(ParseError):  # cut off: as if there was none
-            found |= {one.name: one for one in report.read_junit(path.read_text()).results}
+            found |= {one.name: one for one in report.read_junit(path.read_text()).results if not one.cut}
     return found
 
 

@@ -64,6 +64,18 @@ def test_a_shard_without_a_whole_report_does_not_end_the_run(place: Path, capfd:
     assert said.out.splitlines()[-1].split() == ["together", "3", "1", "0", "0", "2", "33%"]
 
 
+def test_a_spec_that_was_ended_with_its_shard_counts_as_not_run(place: Path) -> None:
+    (place / "well").touch()
+    shard = place / "results" / "shard-001"
+    shard.mkdir(parents=True)
+    ended = '<error message="interrupted" type="interrupted">Interrupted by User</error>'
+    cases = f'<testcase name="[It] {GOOD}" time="3"/><testcase name="[It] {CUT}" time="2">{ended}</testcase>'
+    (shard / "junit_01.xml").write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
+    assert storage.main() == 0
+    assert sorted(asked(place)) == sorted([MUTE, CUT])
+    assert record(place) == dict.fromkeys((GOOD, MUTE, CUT), "passed")
+
+
 def test_a_run_goes_on_where_another_machine_was(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     storage.main()
     (place / "asked").unlink()

@@ -78,9 +78,9 @@ class Attacher:
         nodes = {str(at(other, "spec.nodeName")) for other in self.attachments.by_index("volume", name)}
         context = at(volume, "spec.csi.volumeAttributes") or {}
         node = str(at(one, "spec.nodeName"))
-        # A kubelet looks after 0.5, 1, 2, 4 and 8 seconds whether a volume is attached; then the node side waits for
-        # the disk, and sees it at once. What is told here a moment too late costs seconds.
-        await self._busy.run(handle, self._attaching.publish(handle, node, shared, context, nodes, near=True))
+        # Not a moment earlier than the machine has it for good: until KubeVirt calls a disk ready, another one that is
+        # plugged in or out beside it can make it go and come back, and a guest that has mounted it loses it for good.
+        await self._busy.run(handle, self._attaching.publish(handle, node, shared, context, nodes))
         await self._write(one, {"status": {"attached": True, "attachError": None, "detachError": None}}, "status")
 
     async def _detach(self, one: Object) -> None:

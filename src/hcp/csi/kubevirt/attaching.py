@@ -36,10 +36,8 @@ class Attaching:
         shared: bool,
         context: Mapping[str, str],
         asked: Container[str] | None = None,
-        *,
-        near: bool = False,
     ) -> None:
-        """Ends when the guest can see the disk; `near`: when it is about to. A machine is called like its node.
+        """Ends when the guest can see the disk, and keeps it. A machine is called like its node.
 
         `asked` are all nodes that shall have this volume, where that is known: others that were promised it once and
         never got it are forgotten.
@@ -65,7 +63,7 @@ class Attaching:
                 # It is on its way out; plugging it in now would be refused, or undone a moment later.
                 await self._gone(handle, node)
             await self._plug(node, "addvolume", hotplug.add_options(handle, bus_of(context)))
-        await self._there(handle, node, near=near)
+        await self._there(handle, node)
 
     async def unpublish(self, handle: str, node: str) -> None:
         """From one machine, or from all when none is named. A machine that is gone has nothing any more."""
@@ -103,10 +101,9 @@ class Attaching:
                 return
             raise Unavailable(f"The machine {node} does not take volumes", cause=error.cause) from error
 
-    async def _there(self, handle: str, node: str, *, near: bool) -> None:
+    async def _there(self, handle: str, node: str) -> None:
         def done(vmi: Object | None) -> bool:
-            machine = hotplug.Machine(None, vmi)
-            return machine.near(handle) if near else machine.ready(handle)
+            return hotplug.Machine(None, vmi).ready(handle)
 
         try:
             await self._infra.until(VMIS, node, done)

@@ -15,8 +15,6 @@ Object = dict[str, Any]
 # few seconds of the infra cluster, and Kubernetes spreads pods over machines by this number.
 MOST_PER_NODE = 64
 ENDED = ("Succeeded", "Failed")
-# On the infra node that runs the machine, and from there on its way into the machine.
-_NEAR = ("AttachedToNode", "MountedToPod", "Ready")
 
 
 @dataclass(frozen=True)
@@ -67,12 +65,12 @@ class Machine:
         return None
 
     def ready(self, handle: str) -> bool:
-        """Whether the guest can see the disk."""
-        return bool(at(self.status(handle), "phase") == "Ready")
+        """Whether the guest can see the disk, and keeps it.
 
-    def near(self, handle: str) -> bool:
-        """Whether all that is left is KubeVirt's own, and a matter of moments."""
-        return at(self.status(handle), "phase") in _NEAR
+        In the phases before, KubeVirt looks for the pod that holds exactly what is plugged in now: another volume that
+        comes or goes has that pod replaced, and the disk is taken out again until the next one runs.
+        """
+        return bool(at(self.status(handle), "phase") == "Ready")
 
     def trouble(self, handle: str) -> str:
         """Why it does not get ready, in KubeVirt's words."""

@@ -20,6 +20,7 @@ def components() -> Iterator[Component]:
     from hcp.payload.images.monitoring import monitoring_images
     from hcp.payload.images.network import network_images
     from hcp.payload.images.olm import olm_images
+    from hcp.payload.images.peers import peer_images
     from hcp.payload.images.static import MINORS, static_images
     from hcp.payload.images.storage import storage_images
     from hcp.payload.images.virt import cdi_images, virt_images
@@ -36,7 +37,7 @@ def components() -> Iterator[Component]:
     )
     optional = (
         *(*storage_images(), *olm_images(), *login_images(), *monitoring_images()),
-        *(*autoscaling_images(), *metallb_images()),
+        *(*autoscaling_images(), *metallb_images(), *peer_images()),
     )
     for image in (*conformance_images(), *optional):
         yield replace(image_component(image), on_request=True)
