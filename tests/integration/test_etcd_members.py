@@ -51,7 +51,7 @@ async def begin(
     async def up(policy: str) -> MemberPods:
         monkeypatch.setattr(wiring, "EtcdMembership", partial(EtcdMembership, where=pods.where, peer=pods.peer))
         operator()
-        await eventually(lambda: gone(admin, NAME), "the cluster of the test before is gone")
+        await eventually(lambda: gone(admin, NAME), "the cluster of the test before is gone", pods.volumes_go)
         networking = {
             "networkType": "Other",
             "serviceNetwork": [{"cidr": "172.31.0.0/16"}],

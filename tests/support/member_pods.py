@@ -112,7 +112,7 @@ class MemberPods(HostedPods):
             elif place.pod:
                 await self._client.delete(k.PODS, f"etcd-{index}", self._ns, missing_ok=True)
                 place.stop()
-        await self._volumes()
+        await self.volumes_go()
         await self._roll(live["spec"])
         await self._count(live)
         api = await self._client.get(k.DEPLOYMENTS, "kube-apiserver", self._ns)
@@ -185,7 +185,7 @@ class MemberPods(HostedPods):
             {"apiVersion": "v1", "kind": "Pod", "metadata": about, "spec": {**spec, "volumes": volumes}}
         )
 
-    async def _volumes(self) -> None:
+    async def volumes_go(self) -> None:
         """Claims that are to go do so when no pod has them."""
         for one in await self._client.list(k.PVCS, self._ns):
             name = one["metadata"]["name"]
