@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 from tests.support.e2e.connections import Asking, steadily
 from tests.support.e2e.control_planes import NS, available, condition, create
+from tests.support.e2e.hosted_tools import ON, kept, leave, with_control_planes
 from tests.support.e2e.ledger import Ledger, writing
 from tests.support.e2e.local_tools import Cluster, hcp
+from tests.support.e2e.next_release import push_next
 from tests.support.e2e.partition import partitioned
 from tests.support.eventually import eventually, eventually_sync
 
@@ -22,7 +24,7 @@ from hcp.kube import ClusterConfig, load_config
 from hcp.local.state import spec as specs
 from hcp.local.state.layout import Layout
 
-NAME = "e2e-ha"
+NAME = ON or "e2e-ha"
 CLUSTER = "spread"
 HOSTED = f"{NS}-{CLUSTER}"
 BEFORE, AFTER = 60.0, 120.0
@@ -32,22 +34,19 @@ pytestmark = pytest.mark.timeout(5400)
 
 @pytest.fixture(scope="module")
 def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    hcp("local", "up", "--name", NAME, "--profile", "cluster", "--nodes", "3")
-    try:
-        hcp("local", "push", "--name", NAME, "image-hcp", "release-1.36")
-        folder = tmp_path_factory.mktemp("ha")
-        found = Cluster(NAME, folder)
-        hcp("install", "--kubeconfig", str(found.kubeconfig), "--wait-until-available")
-        found.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}})
-        create(
-            *(found, folder, CLUSTER, "--control-plane-availability-policy", "HighlyAvailable"),
-            publish={"type": "Route"},
-        )
-        available(found, CLUSTER)
-        whole(found)
-        yield found
-    finally:
-        hcp("local", "down", "--name", NAME, "--purge")
+    folder = tmp_path_factory.mktemp("ha")
+    with with_control_planes(NAME, folder, "--nodes", "3") as found:
+        try:
+            if not kept(found, CLUSTER):
+                create(
+                    *(found, folder, CLUSTER, "--control-plane-availability-policy", "HighlyAvailable"),
+                    publish={"type": "Route"},
+                )
+            available(found, CLUSTER)
+            whole(found)
+            yield found
+        finally:
+            leave(found, CLUSTER)
 
 
 def whole(management: Cluster) -> None:
@@ -77,6 +76,10 @@ def guest(management: Cluster) -> ClusterConfig:
 def where(management: Cluster, app: str) -> dict[str, str]:
     pods = management.get("pods", "-n", HOSTED, "-l", f"app={app}")["items"]
     return {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in pods}
+
+
+def uids(management: Cluster, app: str) -> set[str]:
+    return {pod["metadata"]["uid"] for pod in management.get("pods", "-n", HOSTED, "-l", f"app={app}")["items"]}
 
 
 async def further(ledger: Ledger, rounds: int) -> None:
@@ -116,6 +119,27 @@ async def test_a_lost_node_is_hardly_noticed_and_nothing_that_was_acknowledged_i
     assert len(ledger.made) > 100
     hcp("local", "node", "start", "3", "--name", NAME)
     whole(management)
+
+
+async def test_an_upgrade_is_not_noticed(management: Cluster, tmp_path: Path) -> None:
+    """Every pod of the control plane becomes another one, etcd's members too; the same pace of new connections."""
+    status = management.get("hostedcluster", CLUSTER, "-n", NS)["status"]
+    minor, _, patch = status["version"]["history"][0]["version"].rpartition(".")
+    image = await push_next(NAME, tmp_path, version=f"{minor}.{int(patch) + 1}")
+    rolled = {app: uids(management, app) for app in ("etcd", "kube-apiserver", "kube-controller-manager")}
+    asking = Asking(kubeconfig(management), address())
+    async with writing(guest(management), f"upgraded-{patch}") as ledger, steadily(asking) as answers:
+        since = time.monotonic()
+        words = ("upgrade", "cluster", CLUSTER, "--release-image", image, "--wait", "--timeout", "40m")
+        await asyncio.to_thread(hcp, *words, "--kubeconfig", str(management.kubeconfig))
+        await asyncio.to_thread(whole, management)
+        took = time.monotonic() - since
+    print(
+        f"\nupgraded in {took:.0f} s: {answers.table(since)}; {ledger.tried} rounds of writes, {ledger.failures} without"
+    )
+    for app, before in rolled.items():
+        assert not before & uids(management, app), f"{app} was not rolled"
+    assert answers.share >= 0.999
 
 
 async def test_members_of_etcd_are_killed_one_after_the_other(management: Cluster) -> None:

@@ -63,6 +63,21 @@ def with_operator(name: str, folder: Path, *more: str) -> Iterator[Cluster]:
             hcp("local", "down", "--name", name, "--purge")
 
 
+@contextlib.contextmanager
+def with_control_planes(name: str, folder: Path, *more: str) -> Iterator[Cluster]:
+    """An embedded cluster without KubeVirt, made with `more` flags, for control planes without machines."""
+    hcp("local", "up", "--name", ON or name, "--profile", "cluster", *more)
+    try:
+        hcp("local", "push", "--name", ON or name, "image-hcp", "release-1.36")
+        made = Cluster(ON or name, folder)
+        hcp("install", "--kubeconfig", str(made.kubeconfig), "--wait-until-available")
+        made.kubectl("create", "namespace", "clusters", check=False)
+        yield made
+    finally:
+        if not (KEEP or ON):
+            hcp("local", "down", "--name", name, "--purge")
+
+
 def leave(management: Cluster, cluster: str) -> None:
     """A hosted cluster goes where its management cluster stays for the next file."""
     if ON and not KEEP and cluster in _hosted(management):
