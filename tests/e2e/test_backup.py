@@ -12,15 +12,11 @@ from typing import Any
 
 import pytest
 import yaml
-from tests.support.api_server import free_port
 from tests.support.e2e.control_planes import NS, available, condition, create, guest_of
 from tests.support.e2e.hosted_tools import Guest
 from tests.support.e2e.local_tools import Cluster, hcp
 from tests.support.eventually import eventually_sync
-from tests.support.s3_server import serving
-
-from hcp.local.state import spec as specs
-from hcp.local.state.layout import Layout
+from tests.support.s3_server import elsewhere
 
 ONE, TWO = "backup-one", "backup-two"
 pytestmark = pytest.mark.timeout(5400)
@@ -74,18 +70,12 @@ def run(folder: Path) -> Callable[..., str]:
 
 
 @pytest.fixture(scope="module")
-def bucket(folder: Path) -> Iterator[Callable[[Cluster], tuple[str, ...]]]:
-    """An object store on this machine: the flags with which a cluster's pods reach it, and this machine too."""
-    home, port = folder / "s3", free_port()
+def bucket(folder: Path) -> Iterator[tuple[str, ...]]:
+    """The flags of an object store that pods reach too."""
+    home = folder / "s3"
     (home / "backups").mkdir(parents=True)
-
-    def flags(management: Cluster) -> tuple[str, ...]:
-        spec = specs.load(Layout.of(management.name))
-        assert spec is not None
-        return ("--s3-endpoint", f"http://{spec.addresses.host}:{port}")
-
-    with serving(home, port, "access", S3_KEYS["AWS_SECRET_ACCESS_KEY"], address="0.0.0.0"):
-        yield flags
+    with elsewhere(home, S3_KEYS["AWS_ACCESS_KEY_ID"], S3_KEYS["AWS_SECRET_ACCESS_KEY"]) as url:
+        yield ("--s3-endpoint", url)
 
 
 def keys(management: Cluster) -> dict[str, Any]:
@@ -155,14 +145,14 @@ def test_a_schedule_makes_backups_with_few_rights_and_ends_with_its_cluster(firs
 
 
 def test_three_members_are_backed_up_into_an_object_store_and_by_schedule_too(
-    first: Cluster, folder: Path, bucket: Callable[[Cluster], tuple[str, ...]]
+    first: Cluster, folder: Path, bucket: tuple[str, ...]
 ) -> None:
     create(first, folder, WIDE, "--control-plane-availability-policy", "HighlyAvailable")
     available(first, WIDE)
     guest = guest_of(first, folder, WIDE)
     for number in range(5):
         guest.kubectl("create", "configmap", f"row-{number}", f"--from-literal=n={number}")
-    store, lock = ("--store", IN_BUCKET, *bucket(first)), ("--passphrase-file", str(folder / "passphrase"))
+    store, lock = ("--store", IN_BUCKET, *bucket), ("--passphrase-file", str(folder / "passphrase"))
     access = ("--kubeconfig", str(first.kubeconfig))
     name = hcp("backup", "create", WIDE, *store, *lock, *access, env=S3_KEYS).stdout.strip()
     assert "restored and compared" in hcp("backup", "verify", name, *store, *lock, env=S3_KEYS).stdout
@@ -190,7 +180,7 @@ def test_the_same_management_cluster_takes_it_back(first: Cluster, folder: Path,
 
 
 def test_another_management_cluster_takes_both_when_the_first_is_lost(
-    folder: Path, run: Callable[..., str], bucket: Callable[[Cluster], tuple[str, ...]]
+    folder: Path, run: Callable[..., str], bucket: tuple[str, ...]
 ) -> None:
     hcp("local", "down", "--name", ONE, "--purge")
     try:
@@ -198,7 +188,7 @@ def test_another_management_cluster_takes_both_when_the_first_is_lost(
         said = run("restore", "kept", management=second)
         assert "is back" in said
         _is_the_same(second, folder)
-        words = ("--from", IN_BUCKET, *bucket(second), "--passphrase-file", str(folder / "passphrase"))
+        words = ("--from", IN_BUCKET, *bucket, "--passphrase-file", str(folder / "passphrase"))
         hcp("restore", WIDE, *words, "--kubeconfig", str(second.kubeconfig), env=S3_KEYS)
         available(second, WIDE)
         eventually_sync(lambda: condition(second, WIDE, "Degraded").get("status") == "False", "all replicas", 1200)
