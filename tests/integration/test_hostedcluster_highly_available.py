@@ -42,15 +42,25 @@ async def test_members_on_the_own_node_are_preferred_and_pods_of_before_are_not_
     made["spec"]["template"]["spec"]["affinity"].pop("podAffinity")
     await Running.latest.stop()
     before = await admin.replace(made)
+    members = await admin.get(k.STATEFULSETS, "etcd", NS)
+    assert members["spec"]["template"]["spec"]["containers"][0].pop("lifecycle")
+    at_once = await admin.replace(members)
     operator()
     await eventually(lambda: rests(admin, NAME), "a pass that writes nothing")
     assert (await api())["metadata"]["generation"] == before["metadata"]["generation"]
     assert not await beside()
+    assert (await admin.get(k.STATEFULSETS, "etcd", NS))["metadata"]["generation"] == at_once["metadata"]["generation"]
 
     # Started anew for another reason, they look for one too.
     note = {"metadata": {"annotations": {ANNOTATION_RESTART_DATE: "2026-01-01"}}}
     await admin.patch(k.HOSTEDCLUSTERS, NAME, "clusters", note)
     await eventually(beside, "new pods look for members")
+
+    async def leaves_slowly() -> bool:
+        live = await admin.get(k.STATEFULSETS, "etcd", NS)
+        return "lifecycle" in live["spec"]["template"]["spec"]["containers"][0]
+
+    await eventually(leaves_slowly, "new members leave slowly")
     await admin.delete(k.HOSTEDCLUSTERS, NAME, "clusters")
     await eventually(lambda: gone(admin, NAME), "all is gone")
 
