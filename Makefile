@@ -138,7 +138,7 @@ fidelity: install  ## HyperShift's own schema test cases against our definitions
 test-odd: install  ## Tests where nothing is as usual: path, locale, umask, proxy, load
 	$(BIN)/python -m tests.odd.run
 
-# FOCUS, SKIP, NAME, CLUSTER, KUBECONFIG, KEEP: docs/conformance.md
+# FOCUS, SKIP, NAME, CLUSTER, KUBECONFIG, KEEP, RESUME: docs/conformance.md
 conformance: install  ## Specs of the Kubernetes project against a hosted cluster
 	$(BIN)/python -m conformance.run
 

@@ -9,8 +9,10 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from tests.fresh import cgroups
 from tests.hosts.settings import ADDRESS, KERNEL, OUTSIDE, OUTSIDE_SAYS
 from tests.support.e2e.own_machine import unpack
 from tests.support.eventually import eventually_sync
@@ -86,12 +88,16 @@ def started(folder: Path, host: Path, payload: Path, key: Path, log: Path, memor
         layer = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "raw", "-b", f"/{name}.raw", f"/{name}.qcow2"]
         subprocess.run([*chroot, *layer], check=True)
     port = free_port()
-    process = subprocess.Popen([*chroot, *_words(port, memory)], stdin=subprocess.DEVNULL)
+    group = f"hcp-hosts-{port}"
+    cgroups.make(group)  # beside embedded clusters, each of which weighs as much as many processes
+    join = partial(cgroups.join, group)
+    process = subprocess.Popen([*chroot, *_words(port, memory)], stdin=subprocess.DEVNULL, preexec_fn=join)  # noqa: PLW1509
     try:
         yield Machine(key, port, log, process)
     finally:
         process.terminate()
         process.wait(60)
+        cgroups.remove(group)
         shutil.copyfile(root / "console.log", log.with_name(f"{log.stem}-console.log"))
         shutil.rmtree(root)
 
