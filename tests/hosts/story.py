@@ -56,7 +56,7 @@ def facts(machine: Machine) -> str:
 def install(machine: Machine) -> str:
     machine.run("python3 -m venv /opt/hcp")
     machine.run(f"/opt/hcp/bin/pip install -q --no-index --find-links {WHEELS} hcp")
-    return machine.run(f"{HCP} version | head -1").strip()
+    return machine.run(f"{HCP} version --client-only").strip()
 
 
 def tour(machine: Machine) -> str:
