@@ -20,7 +20,7 @@ import os
 import statistics
 import sys
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from bench.control_plane import NAMESPACE, Fleet, say
+from bench.fleet import grown
 
 from hcp.kube import Client, load_config
 from hcp.kube import resources as k
@@ -87,9 +88,9 @@ def _ticks(entry: Path, *, children: bool) -> float:
     return sum(int(x) for x in fields[11 : 15 if children else 13]) / _TICK
 
 
-async def processor_time(client: Client, name: str) -> Counter[str]:
+async def processor_time(client: Client, name: str) -> dict[str, float]:
     """Seconds so far, by program; those of hosted pods under the program's name alone, which all of them share."""
-    found: Counter[str] = Counter()
+    found: dict[str, float] = defaultdict(float)
     for program, entry in _node_processes(name):
         try:
             found[f"node: {program}"] += _ticks(entry, children=True)
@@ -119,15 +120,15 @@ def written(name: str, offset: int) -> tuple[Counter[tuple[str, str, str]], int]
         log.seek(offset)
         for line in log:
             event = json.loads(line)
-            what, verb = event.get("objectRef") or {}, event["verb"]
+            what, verb = event.get("objectRef") or {}, str(event["verb"])
             if verb in _READ or what.get("resource") in _UNCOUNTED:
                 continue
             who = event["user"]["username"]
             for prefix in ("system:serviceaccount:", "kube-system:", "system:"):
                 who = who.removeprefix(prefix)
-            kind = "/".join(filter(None, (what.get("resource"), what.get("subresource"))))
-            code = (event.get("responseStatus") or {}).get("code")
-            how = {201: "create", 409: "refused"}.get(code, verb)
+            kind = "/".join(part for part in (what.get("resource"), what.get("subresource")) if part)
+            code = int((event.get("responseStatus") or {}).get("code") or 0)
+            how: str = {201: "create", 409: "refused"}.get(code, verb)
             found[who, kind, how] += 1
         return found, log.tell()
 
@@ -142,16 +143,16 @@ async def measure(options: argparse.Namespace) -> None:
             await asyncio.sleep(2 * options.settle)
             idle_from, idle_begun = await processor_time(client, options.name), time.monotonic()
             await asyncio.sleep(2 * options.settle)
-            idle = await processor_time(client, options.name) - idle_from
-            _rate(idle, time.monotonic() - idle_begun)
+            unasked = grown(idle_from, await processor_time(client, options.name))
+            idle = {program: used / (time.monotonic() - idle_begun) for program, used in unasked.items()}
             log = Layout.of(options.name).logs / "audit.log"
             offset = log.stat().st_size
             before, begun = await processor_time(client, options.name), time.monotonic()
-            took = []
+            took: list[float] = []
             for number in range(options.count):
                 took += (await fleet.create([f"cost-{number}"], options.patience)).values()
                 await asyncio.sleep(options.settle)
-            spent, seconds = await processor_time(client, options.name) - before, time.monotonic() - begun
+            spent, seconds = grown(before, await processor_time(client, options.name)), time.monotonic() - begun
             made = await fleet.objects("cost-0")
             writes, _ = written(options.name, offset)
         finally:
@@ -161,13 +162,8 @@ async def measure(options: argparse.Namespace) -> None:
     _tell_writes(writes, made, options)
 
 
-def _rate(spent: Counter[str], seconds: float) -> None:
-    for program in spent:
-        spent[program] /= seconds  # type: ignore[assignment]
-
-
-def _tell_time(spent: Counter[str], idle: Counter[str], seconds: float, count: int) -> None:
-    each = {program: (spent[program] - idle[program] * seconds) / count for program in spent}
+def _tell_time(spent: dict[str, float], idle: dict[str, float], seconds: float, count: int) -> None:
+    each = {program: (used - idle.get(program, 0.0) * seconds) / count for program, used in spent.items()}
     for program, used in sorted(each.items(), key=lambda item: -item[1]):
         if used >= 0.01:
             say(f"  {used:6.2f} s  {program}")

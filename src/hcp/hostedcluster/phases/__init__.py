@@ -69,13 +69,12 @@ PHASES: Phases[Scope, Learned] = Phases(
         (
             Phase("etcd", etcd.run),
             Phase("controllers", controllers.run),
+            Phase("cluster-api", cluster_api.run, critical=False),
             Phase("addresses", addresses.run),
         ),
         Phase("serving-certs", serving_certs.run),
         Phase("published-certificates", published_certificates.run),
         Phase("kube-apiserver", kube_apiserver.run),
-        # With the address: Cluster API goes through all it says of a cluster anew for each field that comes later.
-        Phase("cluster-api", cluster_api.run, critical=False),
         Phase("limits", limits.run, critical=False),
         Phase("monitors", monitors.run, critical=False),
         Phase("observe", observe.run, always=True),
@@ -115,13 +114,12 @@ SLEEPING: Phases[Scope, Learned] = Phases(
         (
             Phase("etcd", etcd.run),
             Phase("controllers", controllers.run),
+            Phase("cluster-api", cluster_api.run, critical=False),
             Phase("addresses", addresses.run),
         ),
         Phase("serving-certs", serving_certs.run),
         Phase("published-certificates", published_certificates.run),
         Phase("kube-apiserver", kube_apiserver.run),
-        # With the address: Cluster API goes through all it says of a cluster anew for each field that comes later.
-        Phase("cluster-api", cluster_api.run, critical=False),
         Phase("observe", observe.run, always=True),
         Phase("node-trust", node_trust.run, critical=False),
         Phase("login", login.run, critical=False),
