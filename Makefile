@@ -80,9 +80,9 @@ test-e2e: install  ## Every end-to-end path; takes long, needs root
 	$(BIN)/hcp payload build csi-sidecars >/dev/null
 	$(BIN)/pytest -q tests/e2e $(call GUIDES,create manage ingress external_infra catalogs)
 
-# FAULTS, SEED, NAME, KEEP: docs/chaos.md
+# FAULTS, SEED, NAME, MACHINES, KEEP: docs/chaos.md
 chaos: install  ## Kills, stops, partitions and fills while hosted control planes come and go, then counts; needs root
-	$(BIN)/python -u -m tests.chaos.run --name=$(or $(NAME),chaos) --faults=$(or $(FAULTS),200) $(if $(SEED),--seed=$(SEED)) $(if $(KEEP),--keep)
+	$(BIN)/python -u -m tests.chaos.run --name=$(or $(NAME),chaos) --faults=$(or $(FAULTS),200) $(if $(SEED),--seed=$(SEED)) $(if $(MACHINES),--machines=$(MACHINES)) $(if $(KEEP),--keep)
 
 # Prometheus, dex and oc are compiled first, which takes half an hour.
 test-platform: install  ## Ingress, logins, oc, a browser, monitoring and a base domain on two machines; needs root

@@ -6,10 +6,10 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
-from tests.chaos.plan import CUT, FILL, FREEZE, KILL, STOP, Fault
+from tests.chaos.plan import CUT, FILL, FREEZE, KILL, SKEW, STOP, Fault
 from tests.chaos.victims import Victim, victims
 from tests.support.e2e.local_tools import hcp
 from tests.support.e2e.partition import partitioned
@@ -34,8 +34,10 @@ class NotDone(Exception):
 class Faults:
     """Of one cluster, by its name. Nothing of another cluster is ever touched."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, skew: Callable[[Fault], str] | None = None) -> None:
+        """`skew`: how the clock of a virtual machine is put wrong, where there are some."""
         self.name = name
+        self._skew = skew or _nobody
         self.layout = Layout.of(name)
 
     @property
@@ -46,9 +48,15 @@ class Faults:
 
     def do(self, fault: Fault) -> str:
         """From its beginning to its end; says who it hit."""
-        return {KILL: self._kill, FREEZE: self._freeze, CUT: self._cut, FILL: self._fill, STOP: self._stop}[fault.kind](
-            fault
-        )
+        how = {
+            KILL: self._kill,
+            FREEZE: self._freeze,
+            CUT: self._cut,
+            FILL: self._fill,
+            STOP: self._stop,
+            SKEW: self._skew,
+        }
+        return how[fault.kind](fault)
 
     def _victim(self, part: str, pick: int) -> Victim:
         found = victims(self.layout, self.spec, part)
@@ -140,6 +148,10 @@ def _fill_up(descriptor: int) -> int:
 def _data_dir(pid: int) -> str:
     words = Path(f"/proc/{pid}/cmdline").read_bytes().decode().split("\0")
     return next(word.partition("=")[2] for word in words if word.startswith("--data-dir="))
+
+
+def _nobody(fault: Fault) -> str:
+    raise NotDone("there are no virtual machines")
 
 
 def _named(victim: Victim) -> str:

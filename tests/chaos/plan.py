@@ -10,12 +10,27 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-KILL, FREEZE, CUT, FILL, STOP = "kill", "freeze", "cut", "fill", "stop"
+KILL, FREEZE, CUT, FILL, STOP, SKEW = "kill", "freeze", "cut", "fill", "stop", "skew"
 CREATE, EDIT, UPGRADE, DELETE = "create", "edit", "upgrade", "delete"
 # How often each comes, of a hundred.
 _KINDS = {KILL: 55, FREEZE: 22, CUT: 10, FILL: 5, STOP: 8}
 # For how long, in seconds; a kill is over at once.
-_LASTS = {KILL: (0.0, 0.0), FREEZE: (1.0, 15.0), CUT: (3.0, 20.0), FILL: (5.0, 15.0), STOP: (5.0, 25.0)}
+_LASTS = {
+    KILL: (0.0, 0.0),
+    FREEZE: (1.0, 15.0),
+    CUT: (3.0, 20.0),
+    FILL: (5.0, 15.0),
+    STOP: (5.0, 25.0),
+    SKEW: (10.0, 60.0),
+}
+_WORDS = {
+    KILL: "kill -9",
+    FREEZE: "SIGSTOP",
+    CUT: "partition",
+    FILL: "full disk",
+    STOP: "plug pulled",
+    SKEW: "wrong clock",
+}
 _PAUSE = (0.5, 4.0)
 
 # Of the embedded cluster itself, beside its pods.
@@ -41,6 +56,10 @@ POD_PARTS = (
 )
 # All that is behind one of them has to wait: frozen together with what waits, it would only be a longer wait.
 _NEVER_FROZEN = frozenset({"containerd"})
+# A virtual machine's process, and what is done to machines where there are some: every fourth fault is theirs.
+MACHINE = "virtual machine"
+_OF_MACHINES = {KILL: 50, FREEZE: 25, SKEW: 25}
+_SHARE = 0.25
 # At a time, besides the one that is there all along.
 MOST_CLUSTERS = 3
 
@@ -58,7 +77,7 @@ class Fault:
     pause: float
 
     def __str__(self) -> str:
-        what = {KILL: "kill -9", FREEZE: "SIGSTOP", CUT: "partition", FILL: "full disk", STOP: "plug pulled"}[self.kind]
+        what = _WORDS[self.kind]
         lasts = f" for {self.seconds:.1f} s" if self.seconds else ""
         return f"{what}{f' of {self.part}' if self.part else ''} (#{self.pick}){lasts}"
 
@@ -89,10 +108,24 @@ class Plan:
         return {deed.cluster for deed in self.deeds if deed.kind == UPGRADE}
 
 
-def plan(seed: int, faults: int, kept: str) -> Plan:
-    """`kept` is the highly available cluster that is there all along; it is edited and upgraded, and never deleted."""
+def plan(seed: int, faults: int, kept: str, *, machines: bool = False) -> Plan:
+    """`kept` is the highly available cluster that is there all along; it is edited and upgraded, and never deleted.
+
+    With machines, some of the faults are theirs and the others stay what they are.
+    """
     chance = random.Random(seed)
-    return Plan(seed, tuple(_fault(chance) for _ in range(faults)), tuple(_deeds(chance, faults, kept)))
+    found = [_fault(chance) for _ in range(faults)]
+    deeds = _deeds(chance, faults, kept)
+    if machines:
+        theirs = random.Random(f"machines {seed}")
+        found = [_of_machines(theirs) if theirs.random() < _SHARE else fault for fault in found]
+    return Plan(seed, tuple(found), tuple(deeds))
+
+
+def _of_machines(chance: random.Random) -> Fault:
+    (kind,) = chance.choices(list(_OF_MACHINES), list(_OF_MACHINES.values()))
+    lasts = round(chance.uniform(*_LASTS[kind]), 1)
+    return Fault(kind, MACHINE, chance.randrange(1 << 16), lasts, round(chance.uniform(*_PAUSE), 1))
 
 
 def _fault(chance: random.Random) -> Fault:

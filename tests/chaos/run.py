@@ -1,8 +1,8 @@
 """`make chaos`: any plug of an embedded cluster is pulled while hosted control planes live on it, and then counted.
 
 FAULTS (200) and SEED (the time) decide everything; the same ones do the same again. NAME is the cluster, which is made
-where it is not there, and KEEP=1 leaves it. Ends with 0 when all is as it should be. No virtual machines: of hosted
-clusters, control planes.
+where it is not there, and KEEP=1 leaves it. Ends with 0 when all is as it should be. MACHINES=N: one of the hosted
+clusters has so many virtual machines, which are killed, stopped and told another time; without it, there are none.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from pathlib import Path
 from tests.chaos import audit
 from tests.chaos.faults import Faults, NotDone
 from tests.chaos.lives import Lives
+from tests.chaos.machines import MANNED, Machines
 from tests.chaos.plan import DELETE, Deed, Plan, plan, table
 from tests.support.e2e.control_planes import NS, available, create
 from tests.support.e2e.ledger import writing
@@ -42,11 +43,12 @@ def main() -> int:
     parser.add_argument("--faults", type=int, default=200)
     parser.add_argument("--seed", type=int, default=int(time.time()) % 1_000_000)
     parser.add_argument("--name", default="chaos")
+    parser.add_argument("--machines", type=int, default=0)
     parser.add_argument("--keep", action="store_true")
     given = parser.parse_args()
     there = specs.load(Layout.of(given.name)) is not None
     try:
-        problems = asyncio.run(chaos(given.name, given.seed, given.faults))
+        problems = asyncio.run(chaos(given.name, given.seed, given.faults, given.machines))
     finally:
         if not there and not given.keep:
             hcp("local", "down", "--name", given.name, "--purge")
@@ -56,13 +58,17 @@ def main() -> int:
     return 1 if problems else 0
 
 
-async def chaos(name: str, seed: int, faults: int) -> list[str]:
-    """What is wrong in the end; nothing, if all is well."""
-    decided = plan(seed, faults, KEPT)
+async def chaos(name: str, seed: int, faults: int, number: int = 0) -> list[str]:
+    """What is wrong in the end; nothing, if all is well. `number`: of virtual machines."""
+    decided = plan(seed, faults, KEPT, machines=number > 0)
     print(f"seed {seed}: {len(decided.faults)} faults, {len(decided.deeds)} deeds", flush=True)
     with tempfile.TemporaryDirectory(prefix="chaos-") as place:
         folder = Path(place)
-        management = await asyncio.to_thread(_management, name, folder)
+        management = await asyncio.to_thread(_management, name, folder, "kubevirt" if number else "cluster")
+        machines = Machines(management, folder, number) if number else None
+        if machines is not None:
+            await asyncio.to_thread(machines.create)
+            await asyncio.to_thread(machines.wait)
         lives = Lives(management, folder, await push_next(name, folder))
         async with Client(load_config(management.kubeconfig), user_agent="chaos") as client:
             if wrong := await _none(KEPT, lambda: audit.healthy(client, KEPT, lives.image_of(upgraded=False))):
@@ -72,17 +78,17 @@ async def chaos(name: str, seed: int, faults: int) -> list[str]:
             async with AsyncExitStack() as ledgers:
                 await ledgers.enter_async_context(writing(load_config(management.kubeconfig), f"{run}-m"))
                 await ledgers.enter_async_context(writing(_guest(name, folder, management), f"{run}-h"))
-                await _storm(Faults(name), lives, decided)
+                await _storm(Faults(name, machines.skew if machines else None), lives, decided)
                 print("quiet again; waiting until everything is well", flush=True)
                 # Inside, so that ledgers are written until the end, and compared with what a healthy API says.
-                problems = await _audit(client, lives, decided, before)
+                problems = await _audit(client, lives, decided, before, machines)
             print("every ledger is complete", flush=True)
             return problems
 
 
-def _management(name: str, folder: Path) -> Cluster:
+def _management(name: str, folder: Path, profile: str) -> Cluster:
     """The cluster with the operator and a highly available control plane on it."""
-    hcp("local", "up", "--name", name, "--profile", "cluster", "--nodes", "3")
+    hcp("local", "up", "--name", name, "--profile", profile, "--nodes", "3")
     hcp("local", "push", "--name", name, "image-hcp", "release-1.36")
     found = Cluster(name, folder)
     hcp("install", "--kubeconfig", str(found.kubeconfig), "--wait-until-available")
@@ -134,9 +140,11 @@ async def _after(former: asyncio.Task[None] | None, lives: Lives, deed: Deed, nu
     await asyncio.to_thread(lives.do, deed, f"{deed.kind}-{number}")
 
 
-async def _audit(client: Client, lives: Lives, decided: Plan, before: set[tuple[str, str]]) -> list[str]:
+async def _audit(
+    client: Client, lives: Lives, decided: Plan, before: set[tuple[str, str]], machines: Machines | None
+) -> list[str]:
     """Everything that must hold is waited for; what never came true is told."""
-    alive = [KEPT, *decided.left]
+    alive = [KEPT, *([MANNED] if machines else []), *decided.left]
 
     async def nodes() -> list[str]:
         unready = [one for one in await client.list(k.NODES) if (condition_of(one, "Ready") or {})["status"] != "True"]
@@ -163,6 +171,8 @@ async def _audit(client: Client, lives: Lives, decided: Plan, before: set[tuple[
         return [wrong for ns in (*spaces, "hypershift") for wrong in await audit.doubles(client, ns)]
 
     problems = await _none("nodes", nodes) + await _none("clusters", clusters)
+    if machines is not None:
+        problems += await _none("machines", lambda: machines.problems(client))
     # Made in calm weather: what a cluster should consist of.
     await asyncio.to_thread(lives.create, CALM)
     problems += await _none("yardstick", yardstick)

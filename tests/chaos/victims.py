@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.chaos.plan import MACHINE
+
 from hcp.local.state.layout import Layout
 from hcp.local.state.nodes import all_nodes
 from hcp.local.state.spec import Spec
@@ -61,9 +63,11 @@ def of(table: Iterable[Seen], supervisor: int, part: str) -> list[Seen]:
     for row in rows:
         children.setdefault(row.parent, []).append(row)
     own = [row for row in children.get(supervisor, []) if not _is_shim(row)]
-    if not part.startswith("hosted ") and part not in _PODS:
+    if not part.startswith("hosted ") and part not in (*_PODS, MACHINE):
         return [row for row in own if _program(row) == part]
     inside = [row for shim in children.get(supervisor, []) if _is_shim(shim) for row in _below(children, shim.pid)]
+    if part == MACHINE:
+        return [row for row in inside if _program(row).startswith("qemu-")]
     if part.startswith("hosted "):
         return [row for row in inside if _program(row) == part.removeprefix("hosted ")]
     return [row for row in inside if _words(_PODS[part], row.argv)]

@@ -16,10 +16,14 @@ from tests.support.e2e.control_planes import NS, available, condition, create, g
 from tests.support.e2e.hosted_tools import Guest
 from tests.support.e2e.local_tools import Cluster, hcp
 from tests.support.eventually import eventually_sync
+from tests.support.s3_server import elsewhere
 
 ONE, TWO = "backup-one", "backup-two"
 pytestmark = pytest.mark.timeout(5400)
 HOSTED = f"{NS}-kept"
+WIDE = "wide"
+IN_BUCKET = "s3://backups/deep"
+S3_KEYS = {"AWS_ACCESS_KEY_ID": "access", "AWS_SECRET_ACCESS_KEY": "a/secret+with=signs"}
 AUTHORITIES = ("root-ca", "system-admin-signer", "sa-signing-key", "cluster-signer-ca")
 
 
@@ -63,6 +67,15 @@ def run(folder: Path) -> Callable[..., str]:
         return done.stdout.strip() if check else done.stdout + done.stderr
 
     return call
+
+
+@pytest.fixture(scope="module")
+def bucket(folder: Path) -> Iterator[tuple[str, ...]]:
+    """The flags of an object store that pods reach too."""
+    home = folder / "s3"
+    (home / "backups").mkdir(parents=True)
+    with elsewhere(home, S3_KEYS["AWS_ACCESS_KEY_ID"], S3_KEYS["AWS_SECRET_ACCESS_KEY"]) as url:
+        yield ("--s3-endpoint", url)
 
 
 def keys(management: Cluster) -> dict[str, Any]:
@@ -131,24 +144,55 @@ def test_a_schedule_makes_backups_with_few_rights_and_ends_with_its_cluster(firs
         assert first.kubectl("auth", "can-i", verb, kind, "-n", ns, account, check=False).strip() == "no"
 
 
+def test_three_members_are_backed_up_into_an_object_store_and_by_schedule_too(
+    first: Cluster, folder: Path, bucket: tuple[str, ...]
+) -> None:
+    create(first, folder, WIDE, "--control-plane-availability-policy", "HighlyAvailable")
+    available(first, WIDE)
+    guest = guest_of(first, folder, WIDE)
+    for number in range(5):
+        guest.kubectl("create", "configmap", f"row-{number}", f"--from-literal=n={number}")
+    store, lock = ("--store", IN_BUCKET, *bucket), ("--passphrase-file", str(folder / "passphrase"))
+    access = ("--kubeconfig", str(first.kubeconfig))
+    name = hcp("backup", "create", WIDE, *store, *lock, *access, env=S3_KEYS).stdout.strip()
+    assert "restored and compared" in hcp("backup", "verify", name, *store, *lock, env=S3_KEYS).stdout
+    words = (f"--from-file={folder / 'passphrase'}", *(f"--from-literal={key}={S3_KEYS[key]}" for key in S3_KEYS))
+    first.kubectl("create", "secret", "generic", "bucket", "-n", "hypershift", *words)
+    hcp("backup", "schedule", WIDE, *access, *store, "--cron", "0 2 * * *", "--secret", "bucket", "--keep", "2")
+    first.kubectl("create", "job", "-n", "hypershift", f"--from=cronjob/backup-{NS}-{WIDE}", "into-bucket")
+    first.kubectl("wait", "-n", "hypershift", "--for=condition=Complete", "job/into-bucket", "--timeout=300s")
+    listed = json.loads(hcp("backup", "list", *store, "-o", "json", env=S3_KEYS).stdout)
+    assert len(listed) == 2
+    assert {one["encryption"] for one in listed} == {"passphrase"}
+
+
 def test_the_same_management_cluster_takes_it_back(first: Cluster, folder: Path, run: Callable[..., str]) -> None:
     hcp("destroy", "cluster", "kubevirt", "--name", "kept", "--kubeconfig", str(first.kubeconfig))
     first.kubectl("create", "job", "-n", "hypershift", f"--from=cronjob/backup-{HOSTED}", "last")
     eventually_sync(
-        lambda: not first.get("cronjobs", "-n", "hypershift")["items"], "the schedule ended with its cluster", 300
+        lambda: f"backup-{HOSTED}" not in first.kubectl("get", "cronjobs", "-n", "hypershift", "-o", "name"),
+        "the schedule ended with its cluster",
+        300,
     )
     said = run("restore", "kept", management=first)
     assert "is back" in said
     _is_the_same(first, folder)
 
 
-def test_another_management_cluster_takes_it_when_the_first_is_lost(folder: Path, run: Callable[..., str]) -> None:
+def test_another_management_cluster_takes_both_when_the_first_is_lost(
+    folder: Path, run: Callable[..., str], bucket: tuple[str, ...]
+) -> None:
     hcp("local", "down", "--name", ONE, "--purge")
     try:
         second = up(TWO, folder)
         said = run("restore", "kept", management=second)
         assert "is back" in said
         _is_the_same(second, folder)
+        words = ("--from", IN_BUCKET, *bucket, "--passphrase-file", str(folder / "passphrase"))
+        hcp("restore", WIDE, *words, "--kubeconfig", str(second.kubeconfig), env=S3_KEYS)
+        available(second, WIDE)
+        eventually_sync(lambda: condition(second, WIDE, "Degraded").get("status") == "False", "all replicas", 1200)
+        assert {f"row-{number}" for number in range(5)} <= rows(guest_of(second, folder, WIDE))
     finally:
         hcp("local", "down", "--name", TWO, "--purge", check=False)
 

@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 from tests.support.e2e.connections import Asking, steadily
 from tests.support.e2e.control_planes import NS, available, condition, create
+from tests.support.e2e.hosted_tools import ON, kept, leave, with_control_planes
 from tests.support.e2e.ledger import Ledger, writing
 from tests.support.e2e.local_tools import Cluster, hcp
+from tests.support.e2e.next_release import push_next
 from tests.support.e2e.partition import partitioned
 from tests.support.eventually import eventually, eventually_sync
 
@@ -22,7 +24,7 @@ from hcp.kube import ClusterConfig, load_config
 from hcp.local.state import spec as specs
 from hcp.local.state.layout import Layout
 
-NAME = "e2e-ha"
+NAME = ON or "e2e-ha"
 CLUSTER = "spread"
 HOSTED = f"{NS}-{CLUSTER}"
 BEFORE, AFTER = 60.0, 120.0
@@ -32,22 +34,19 @@ pytestmark = pytest.mark.timeout(5400)
 
 @pytest.fixture(scope="module")
 def management(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    hcp("local", "up", "--name", NAME, "--profile", "cluster", "--nodes", "3")
-    try:
-        hcp("local", "push", "--name", NAME, "image-hcp", "release-1.36")
-        folder = tmp_path_factory.mktemp("ha")
-        found = Cluster(NAME, folder)
-        hcp("install", "--kubeconfig", str(found.kubeconfig), "--wait-until-available")
-        found.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NS}})
-        create(
-            *(found, folder, CLUSTER, "--control-plane-availability-policy", "HighlyAvailable"),
-            publish={"type": "Route"},
-        )
-        available(found, CLUSTER)
-        whole(found)
-        yield found
-    finally:
-        hcp("local", "down", "--name", NAME, "--purge")
+    folder = tmp_path_factory.mktemp("ha")
+    with with_control_planes(NAME, folder, "--nodes", "3") as found:
+        try:
+            if not kept(found, CLUSTER):
+                create(
+                    *(found, folder, CLUSTER, "--control-plane-availability-policy", "HighlyAvailable"),
+                    publish={"type": "Route"},
+                )
+            available(found, CLUSTER)
+            whole(found)
+            yield found
+        finally:
+            leave(found, CLUSTER)
 
 
 def whole(management: Cluster) -> None:
@@ -79,6 +78,15 @@ def where(management: Cluster, app: str) -> dict[str, str]:
     return {pod["metadata"]["name"]: pod["spec"]["nodeName"] for pod in pods}
 
 
+def fresh(run: str) -> str:
+    """A ledger's name that no run before this one has used on a cluster that was kept."""
+    return f"{run}-{int(time.time())}"
+
+
+def uids(management: Cluster, app: str) -> set[str]:
+    return {pod["metadata"]["uid"] for pod in management.get("pods", "-n", HOSTED, "-l", f"app={app}")["items"]}
+
+
 async def further(ledger: Ledger, rounds: int) -> None:
     async def written() -> bool:
         return ledger.counted >= rounds
@@ -105,7 +113,7 @@ def test_each_member_is_for_the_api_server_of_its_node(management: Cluster) -> N
 async def test_a_lost_node_is_hardly_noticed_and_nothing_that_was_acknowledged_is_lost(management: Cluster) -> None:
     """20 new connections a second, a second for each, none tried again."""
     asking = Asking(kubeconfig(management), address())
-    async with writing(guest(management), "lost") as ledger, steadily(asking) as answers:
+    async with writing(guest(management), fresh("lost")) as ledger, steadily(asking) as answers:
         await asyncio.sleep(BEFORE)
         since = time.monotonic()
         await asyncio.to_thread(hcp, "local", "node", "stop", "3", "--now", "--name", NAME)
@@ -118,8 +126,28 @@ async def test_a_lost_node_is_hardly_noticed_and_nothing_that_was_acknowledged_i
     whole(management)
 
 
+async def test_an_upgrade_is_not_noticed(management: Cluster, tmp_path: Path) -> None:
+    """Every pod of the control plane becomes another one, etcd's members too; the same pace of new connections."""
+    status = management.get("hostedcluster", CLUSTER, "-n", NS)["status"]
+    minor, _, patch = status["version"]["history"][0]["version"].rpartition(".")
+    image = await push_next(NAME, tmp_path, version=f"{minor}.{int(patch) + 1}")
+    rolled = {app: uids(management, app) for app in ("etcd", "kube-apiserver", "kube-controller-manager")}
+    asking = Asking(kubeconfig(management), address())
+    async with writing(guest(management), fresh("upgraded")) as ledger, steadily(asking) as answers:
+        since = time.monotonic()
+        words = ("upgrade", "cluster", CLUSTER, "--release-image", image, "--wait", "--timeout", "40m")
+        await asyncio.to_thread(hcp, *words, "--kubeconfig", str(management.kubeconfig))
+        await asyncio.to_thread(whole, management)
+        took = time.monotonic() - since
+    written = f"{ledger.tried} rounds of writes, {ledger.failures} without an answer"
+    print(f"\nupgraded in {took:.0f} s: {answers.table(since)}; {written}")
+    for app, before in rolled.items():
+        assert not before & uids(management, app), f"{app} was not rolled"
+    assert answers.share >= 0.999
+
+
 async def test_members_of_etcd_are_killed_one_after_the_other(management: Cluster) -> None:
-    async with writing(guest(management), "killed") as ledger:
+    async with writing(guest(management), fresh("killed")) as ledger:
         for member in ("etcd-0", "etcd-1", "etcd-2"):
             before = ledger.tried
             await asyncio.to_thread(
@@ -131,7 +159,7 @@ async def test_members_of_etcd_are_killed_one_after_the_other(management: Cluste
 
 
 async def test_members_that_cannot_reach_each_other_lose_and_repeat_nothing(management: Cluster) -> None:
-    async with writing(guest(management), "split") as ledger:
+    async with writing(guest(management), fresh("split")) as ledger:
         for one, other in ((2, 3), (1, 3)):
             with partitioned(NAME, one, other):
                 before = ledger.tried
@@ -155,7 +183,7 @@ def members(management: Cluster, number: int) -> bool:
 
 
 async def test_a_member_that_lost_its_volume_is_replaced_by_itself(management: Cluster) -> None:
-    async with writing(guest(management), "replaced") as ledger:
+    async with writing(guest(management), fresh("replaced")) as ledger:
         before = volumes(management)["data-etcd-1"]
         management.kubectl("delete", "pvc", "data-etcd-1", "-n", HOSTED, "--wait=false")
         management.kubectl("delete", "pod", "etcd-1", "-n", HOSTED, "--wait=false")
@@ -169,7 +197,7 @@ async def test_a_member_that_lost_its_volume_is_replaced_by_itself(management: C
 
 
 async def test_a_control_plane_becomes_a_single_one_and_highly_available_again(management: Cluster) -> None:
-    async with writing(guest(management), "resized") as ledger:
+    async with writing(guest(management), fresh("resized")) as ledger:
         for policy, number in (("SingleReplica", 1), ("HighlyAvailable", 3)):
             patch = f'{{"spec":{{"controllerAvailabilityPolicy":"{policy}"}}}}'
             management.kubectl("patch", "hostedcluster", CLUSTER, "-n", NS, "--type=merge", "-p", patch)

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-import time
-import urllib.error
-import urllib.request
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
 from tests.support.api_server import free_port
+from tests.support.s3_server import serving
 
 from hcp.backup.naming import Name
 from hcp.backup.stores import s3
@@ -20,38 +16,16 @@ from hcp.backup.stores.s3 import Bucket
 from hcp.backup.stores.s3_signing import Credentials
 from hcp.errors import HcpError
 
-RCLONE = str(Path(sys.executable).with_name("rclone"))
 NAME = Name("clusters", "demo", "20260131T020000Z")
 WHO = Credentials("access", "a/secret+with=signs")
 
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    home, port = tmp_path_factory.mktemp("s3"), free_port()
+    home = tmp_path_factory.mktemp("s3")
     (home / "backups").mkdir()
-    url = f"http://127.0.0.1:{port}"
-    words = ("serve", "s3", "--addr", f"127.0.0.1:{port}", "--auth-key", f"{WHO.access_key},{WHO.secret_key}")
-    process = subprocess.Popen([RCLONE, *words, "--vfs-cache-mode", "off", "--config", "/dev/null", str(home)])
-    try:
-        give_up = time.monotonic() + 120
-        while not _answers(url):
-            assert process.poll() is None
-            assert time.monotonic() < give_up
-            time.sleep(0.2)
+    with serving(home, free_port(), WHO.access_key, WHO.secret_key) as url:
         yield url, home
-    finally:
-        process.kill()
-        process.wait()
-
-
-def _answers(url: str) -> bool:
-    try:
-        urllib.request.build_opener(urllib.request.ProxyHandler({})).open(url, timeout=2)
-    except urllib.error.HTTPError:
-        return True
-    except OSError:
-        return False
-    return True
 
 
 @pytest.fixture

@@ -21,6 +21,9 @@ LOGS = 448 * 1024**2
 # Plain HTTP, for probes and metrics only: a kubelet has no client certificate to show.
 METRICS_PORT = 2382
 TLS = "/etc/etcd/tls"
+# How long a member of several goes on after it has left its Service: until every node has been told, new connections
+# come to it, and one to a pod that is gone is noticed by nobody for many seconds.
+LEAVING = 5
 # In the environment of a member that is one of several: what it starts with if it has no data (etcd_members.py).
 MEMBERS, STATE = "INITIAL_CLUSTER", "INITIAL_CLUSTER_STATE"
 MEMBERS_CONFIG = "etcd-members"
@@ -120,9 +123,17 @@ def services(p: Params) -> list[Manifest]:
     return made
 
 
-def stateful_set(p: Params, config_hash: str, first: Sequence[Manifest] = ()) -> Manifest:
-    """`first`: containers that run before etcd, in a cluster that starts from a snapshot."""
+def stateful_set(
+    p: Params, config_hash: str, first: Sequence[Manifest] = (), *, leaves_slowly: bool = True
+) -> Manifest:
+    """`first`: containers that run before etcd, in a cluster that starts from a snapshot.
+
+    `leaves_slowly`: a member of several first leaves its Service and then ends, where the management cluster can.
+    """
     p = p.for_etcd
+    leaving: Manifest = {}
+    if leaves_slowly and p.highly_available and p.same_node_first:
+        leaving = {"lifecycle": {"preStop": {"sleep": {"seconds": LEAVING}}}}
     labels = component_labels(p, COMPONENT)
     strategy: Manifest = {"type": "RollingUpdate"}
     if p.etcd_partition:
@@ -145,6 +156,7 @@ def stateful_set(p: Params, config_hash: str, first: Sequence[Manifest] = ()) ->
         startupProbe=http_probe("/readyz", "metrics", scheme="HTTP", failures=300),
         readinessProbe=http_probe("/readyz", "metrics", scheme="HTTP", period=steady_period(p), failures=3, timeout=5),
         livenessProbe=http_probe("/livez", "metrics", scheme="HTTP", period=10, failures=6, timeout=10),
+        **leaving,
     )
     claim: Manifest = {
         "accessModes": ["ReadWriteOnce"],

@@ -121,6 +121,8 @@ class Observed:
     etcd_change: str = ""
     # Why the snapshot that is asked for cannot be taken.
     restore_problem: str = ""
+    # In an upgrade: how far etcd's members are, while the API servers wait for them.
+    members_first: str = ""
     # Of an etcd that somebody else runs; None: not looked at; "": we can log in; else why not.
     foreign_etcd: str | None = None
     deployments: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -394,7 +394,8 @@ def _versions(
     image = cluster["spec"]["release"]["image"]
     control_image = (cluster["spec"].get("controlPlaneRelease") or {}).get("image") or image
     ready = seen.release.usable and parts[c.AVAILABLE][0] is True
-    at_version = ready and all(rolled_out(seen.deployments.get(n)) for n in seen.wanted_deployments)
+    newest = not seen.members_first and all(rolled_out(seen.deployments.get(n)) for n in seen.wanted_deployments)
+    at_version = ready and newest
     guest_ready = _guest_ready(seen) and reached
     common: dict[str, Any] = {"generation": generation, "now": now}
     known = seen.release.version
@@ -430,6 +431,8 @@ def _progressing(
     if parts[c.AVAILABLE][0] is not True:
         return True, "Progressing", f"The control plane is being rolled out: {parts[c.AVAILABLE][2]}"
     stuck = [f"{name}{why}" for name in sorted(seen.deployments) if (why := _why(seen, name))]
+    if seen.members_first:
+        stuck.insert(0, seen.members_first)
     if stuck:
         return True, "Progressing", f"The control plane is being rolled out: {'; '.join(stuck)}"
     if seen.guest is None:

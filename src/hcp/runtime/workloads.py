@@ -21,6 +21,11 @@ def wanted(workload: Workload) -> int:
     return 1 if replicas is None else int(replicas)
 
 
+def image(workload: Workload) -> str:
+    """What its first container runs, in the template of now."""
+    return str(workload["spec"]["template"]["spec"]["containers"][0]["image"])
+
+
 def available(workload: Workload) -> int:
     return _count(workload, "numberAvailable" if _is_daemon_set(workload) else "availableReplicas")
 

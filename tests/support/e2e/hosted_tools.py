@@ -63,6 +63,21 @@ def with_operator(name: str, folder: Path, *more: str) -> Iterator[Cluster]:
             hcp("local", "down", "--name", name, "--purge")
 
 
+@contextlib.contextmanager
+def with_control_planes(name: str, folder: Path, *more: str) -> Iterator[Cluster]:
+    """An embedded cluster without KubeVirt, made with `more` flags, for control planes without machines."""
+    hcp("local", "up", "--name", ON or name, "--profile", "cluster", *more)
+    try:
+        hcp("local", "push", "--name", ON or name, "image-hcp", "release-1.36")
+        made = Cluster(ON or name, folder)
+        hcp("install", "--kubeconfig", str(made.kubeconfig), "--wait-until-available")
+        made.kubectl("create", "namespace", "clusters", check=False)
+        yield made
+    finally:
+        if not (KEEP or ON):
+            hcp("local", "down", "--name", name, "--purge")
+
+
 def leave(management: Cluster, cluster: str) -> None:
     """A hosted cluster goes where its management cluster stays for the next file."""
     if ON and not KEEP and cluster in _hosted(management):
@@ -181,12 +196,15 @@ class Guest:
             eventually_sync(lambda: node not in self.ready_nodes(), f"node {node} is not ready any more", 300)
 
     @contextlib.contextmanager
-    def as_root_on(self, node: str, line: str) -> Iterator[None]:
-        """A pod that runs this line of shell outside its container, on the node itself; gone afterwards."""
+    def as_root_on(self, node: str, line: str, *, inside: bool = False) -> Iterator[str]:
+        """A pod that runs this line of shell on the node itself, outside its container unless it is to stay `inside`;
+        gone afterwards. Gives its name, as `pod/…`."""
+        shell = ["busybox", "sh", "-c", line]
+        outside = ["busybox", "nsenter", "-t", "1", "-m", "-n", "-p", "--", "sh", "-c", line]
         container = {
             "name": "root",
             "image": self.image(),
-            "command": ["busybox", "nsenter", "-t", "1", "-m", "-n", "-p", "--", "sh", "-c", line],
+            "command": shell if inside else outside,
             "securityContext": {"privileged": True},
         }
         pod = {
@@ -203,7 +221,7 @@ class Guest:
         }
         name = self.kubectl("create", "-o", "name", "-f", "-", stdin=yaml.safe_dump(pod)).strip()
         try:
-            yield
+            yield name
         finally:
             # By force: the node may be unable to end it, and a kubelet that begins anew must not find it.
             self.kubectl("delete", name, "-n", "kube-system", "--force", "--grace-period=0")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.chaos.audit import counted, strangers, unowned
+from tests.chaos.machines import counted as of_machines
 from tests.chaos.victims import Seen, of
 
 NS = "clusters-kept"
@@ -104,3 +105,47 @@ TABLE = [
 def test_victims_are_those_of_the_cluster_alone(part: str, pids: list[int]) -> None:
     """The machine's other clusters, and other etcds of this one, are not meant."""
     assert [seen.pid for seen in of(TABLE, 10, part)] == pids
+
+
+def machines() -> dict[str, list[dict[str, Any]]]:
+    machine = made("Machine", "pool-a", spec={"infrastructureRef": {"name": "pool-a"}})
+    machine["status"] = {"nodeRef": {"name": "pool-a"}}
+    launcher = made("Pod", "virt-launcher-pool-a-x", status={"phase": "Running"})
+    launcher["metadata"]["labels"] = {"vm.kubevirt.io/name": "pool-a"}
+    former = made("Pod", "virt-launcher-pool-a-y", status={"phase": "Failed"})
+    former["metadata"]["labels"] = {"vm.kubevirt.io/name": "pool-a"}
+    kinds = ("KubevirtMachine", "VirtualMachine", "VirtualMachineInstance")
+    return {"Machine": [machine], "Pod": [launcher, former], **{kind: [made(kind, "pool-a")] for kind in kinds}}
+
+
+def nodes(status: str = "True", *names: str) -> list[dict[str, Any]]:
+    ready = {"conditions": [{"type": "Ready", "status": status}]}
+    return [made("Node", name, status=ready) for name in names or ("pool-a",)]
+
+
+def test_a_machine_that_is_one_vm_and_one_node_is_let_be() -> None:
+    assert of_machines(1, machines(), nodes()) == []
+
+
+def test_orphans_doubles_and_lost_ones_among_machines_are_found() -> None:
+    orphan, double, lost = machines(), machines(), machines()
+    orphan["VirtualMachine"].append(made("VirtualMachine", "pool-b"))
+    assert of_machines(1, orphan, nodes()) == ["VirtualMachine pool-b belongs to no machine"]
+    double["Pod"].append({**double["Pod"][0]})
+    assert of_machines(1, double, nodes()) == ["machine pool-a runs 2 times"]
+    lost["VirtualMachineInstance"].clear()
+    assert of_machines(1, lost, nodes()) == ["machine pool-a has no VirtualMachineInstance"]
+    assert of_machines(2, machines(), nodes()) == ["1 machines, not 2"]
+    assert of_machines(1, machines(), nodes("False")) == ["machine's node pool-a is not ready"]
+    assert of_machines(1, machines(), nodes("True", "pool-a", "b")) == ["node b is no machine"]
+
+
+def test_a_virtual_machine_is_told_from_what_is_beside_it() -> None:
+    table = [
+        Seen(1, 0, ("supervisor",)),
+        Seen(2, 1, ("containerd-shim-runc-v2",)),
+        Seen(3, 2, ("virt-launcher",)),
+        Seen(4, 3, ("/usr/bin/qemu-system-x86_64", "-name", "a")),
+        Seen(5, 1, ("qemu-img",)),
+    ]
+    assert [row.pid for row in of(table, 1, "virtual machine")] == [4]

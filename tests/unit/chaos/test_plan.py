@@ -11,9 +11,11 @@ from tests.chaos.plan import (
     FILL,
     FREEZE,
     KILL,
+    MACHINE,
     MOST_CLUSTERS,
     NODE_PARTS,
     POD_PARTS,
+    SKEW,
     STOP,
     UPGRADE,
     plan,
@@ -40,6 +42,16 @@ def test_a_long_run_pulls_every_kind_of_plug(seed: int) -> None:
     assert all(bool(fault.part) == (fault.kind in (KILL, FREEZE)) for fault in faults)
     assert all(fault.seconds == 0 for fault in faults if fault.kind == KILL)
     assert all(0 < fault.seconds <= 25 for fault in faults if fault.kind != KILL)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_where_there_are_machines_some_faults_are_theirs_and_the_others_the_same(seed: int) -> None:
+    without, given = plan(seed, 200, "kept"), plan(seed, 200, "kept", machines=True)
+    assert given == plan(seed, 200, "kept", machines=True)
+    assert given.deeds == without.deeds
+    theirs = [fault for fault in given.faults if fault.part == MACHINE]
+    assert {fault.kind for fault in theirs} == {KILL, FREEZE, SKEW}
+    assert all(a == b for a, b in zip(given.faults, without.faults, strict=True) if a.part != MACHINE)
 
 
 def test_over_several_runs_every_part_is_killed() -> None:

@@ -122,3 +122,15 @@ def test_pods_and_claims_have_the_number_of_their_member() -> None:
     assert etcd_members.index_of({"metadata": {"name": "etcd-defrag"}}) is None
     assert etcd_members.index_of({"metadata": {"name": "etcd-7"}}) is None
     assert etcd_members.claim(2) == "data-etcd-2"
+
+
+def test_a_member_of_several_leaves_its_service_before_it_ends() -> None:
+    def ends(p: Any, *, slowly: bool = True) -> Any:
+        made = etcd.stateful_set(p, "x", leaves_slowly=slowly)
+        return made["spec"]["template"]["spec"]["containers"][0].get("lifecycle")
+
+    several = params(highly_available=True, same_node_first=True)
+    assert ends(several) == {"preStop": {"sleep": {"seconds": 5}}}
+    assert ends(several, slowly=False) is None
+    assert ends(params(highly_available=True)) is None, "the management cluster may be too old for it"
+    assert ends(params(same_node_first=True)) is None, "of one member nobody has anything"

@@ -81,6 +81,14 @@ def test_without_nodes_the_version_stays_partial_and_says_why() -> None:
     assert "no nodes" in message(result, "Progressing")
 
 
+def test_while_api_servers_wait_for_members_of_etcd_no_version_is_reached() -> None:
+    waits = "1 of 3 members of etcd are new, kube-apiserver follows them"
+    result = status.compute(cluster(), healthy(guest=inside(well=True, nodes=2), members_first=waits), NOW)
+    for part in ("version", "controlPlaneVersion"):
+        assert result[part]["history"][0]["state"] == "Partial"
+    assert message(result, "Progressing") == f"The control plane is being rolled out: {waits}"
+
+
 def test_with_everything_running_in_the_guest_the_version_is_completed() -> None:
     result = status.compute(cluster(), healthy(guest=inside(well=True, nodes=2)), NOW)
     assert result["version"]["history"][0] | {"startedTime": "", "completionTime": ""} == {

@@ -8,7 +8,7 @@ from hcp.controlplane import apiserver, controller_manager, scheduler
 from hcp.controlplane.meta import config_hash
 from hcp.hostedcluster.scope import Object, Scope
 from hcp.kube.resources import DEPLOYMENTS
-from hcp.runtime.workloads import rolled_out
+from hcp.runtime.workloads import image, rolled_out
 
 
 async def run(scope: Scope) -> None:
@@ -25,10 +25,6 @@ def _too_early(scope: Scope, wanted: Object) -> bool:
     """In an upgrade the API server goes first: no other part may be newer than it."""
     live = scope.cache.get(DEPLOYMENTS, wanted["metadata"]["name"], scope.namespace)
     api = scope.cache.get(DEPLOYMENTS, apiserver.COMPONENT, scope.namespace)
-    if live is None or api is None or _image(live) == _image(wanted):
+    if live is None or api is None or image(live) == image(wanted):
         return False
-    return _image(api) != scope.params.image(apiserver.COMPONENT) or not rolled_out(api)
-
-
-def _image(deployment: Object) -> str:
-    return str(deployment["spec"]["template"]["spec"]["containers"][0]["image"])
+    return image(api) != scope.params.image(apiserver.COMPONENT) or not rolled_out(api)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from hcp.api.paths import at
 from hcp.controlplane import etcd, etcd_members, etcd_restore
 from hcp.controlplane.meta import config_hash
-from hcp.hostedcluster.scope import Learned, Scope
+from hcp.hostedcluster.scope import Learned, Object, Scope
 from hcp.kube.resources import CONFIGMAPS, STATEFULSETS
+from hcp.runtime import compare
 
 MOUNTS = (("Secret", "etcd-server-tls"), ("Secret", "etcd-peer-tls"))
 
@@ -23,8 +26,20 @@ async def run(scope: Scope) -> Learned | None:
     mounted = config_hash(scope.made[m] for m in MOUNTS)
     first = [etcd_restore.filler(p, image)] if restoring else []
     await _members(scope)
-    await scope.cache.apply(etcd.stateful_set(p, mounted, first))
+    await scope.cache.apply(_stateful_set(scope, mounted, first))
     return None
+
+
+def _stateful_set(scope: Scope, mounted: str, first: Sequence[Object]) -> Object:
+    """Members of before that end at once learn to leave slowly when they are started anew for a reason."""
+    live = scope.cache.get(STATEFULSETS, etcd.COMPONENT, scope.namespace)
+    before = at(live, "spec.template")
+    if before is not None and not any(c.get("lifecycle") for c in at(before, "spec.containers") or ()):
+        at_once = etcd.stateful_set(scope.params, mounted, first, leaves_slowly=False)
+        template = at_once["spec"]["template"]
+        if compare.project(template, before) == template:
+            return at_once
+    return etcd.stateful_set(scope.params, mounted, first)
 
 
 async def _members(scope: Scope) -> None:
