@@ -27,7 +27,7 @@ SLOWEST = --durations=15 --durations-min=5
 GUIDES = $(foreach name,$(1),tests/guides/test_guide_$(name).py)
 
 .PHONY: help install demo test test-unit test-integration test-odd test-security test-smoke test-e2e chaos test-platform test-storage test-catalogs test-login \
-	test-network test-gateway test-monitoring test-autoscaling test-fresh conformance fidelity lint format docs wheel clean clean-all
+	test-network test-gateway test-monitoring test-autoscaling test-fresh test-hosts conformance fidelity lint format docs wheel clean clean-all
 
 help:  ## This list
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -125,6 +125,11 @@ test-autoscaling: install  ## cluster-autoscaler of hosted clusters itself, betw
 test-fresh: install  ## The README's commands in a minimal Debian (COLD=1: empty cache; STEPS="install unit"); needs root
 	$(BIN)/python -m tests.fresh.run
 
+# HOSTS, VARIANTS, MEMORY, KEEP: docs/embedded-hosts.md. Most of an hour for each machine, on emulated processors.
+test-hosts: install  ## hcp local up in Debian and Ubuntu themselves, virtual machines with cgroup v2 and systemd; needs root
+	$(BIN)/hcp payload build rootfs-virt image-hcp release-1.36 >/dev/null
+	$(BIN)/python -u -m tests.hosts.run
+
 # Fetches the source of HyperShift (16 MB). Needs Go.
 fidelity: install  ## HyperShift's own schema test cases against our definitions, on a real API server
 	$(BIN)/pytest -q tests/fidelity
@@ -133,7 +138,7 @@ fidelity: install  ## HyperShift's own schema test cases against our definitions
 test-odd: install  ## Tests where nothing is as usual: path, locale, umask, proxy, load
 	$(BIN)/python -m tests.odd.run
 
-# FOCUS, SKIP, NAME, CLUSTER, KUBECONFIG, KEEP: docs/conformance.md
+# FOCUS, SKIP, NAME, CLUSTER, KUBECONFIG, KEEP, RESUME: docs/conformance.md
 conformance: install  ## Specs of the Kubernetes project against a hosted cluster
 	$(BIN)/python -m conformance.run
 

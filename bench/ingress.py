@@ -1,11 +1,13 @@
 """The router against HAProxy by hand on the same path, and with many Routes and open requests.
 
-    sudo .venv/bin/python bench/ingress.py [--rounds 5] [--seconds 4] [--routes 1000] [--open 10000]
+    sudo .venv/bin/python bench/ingress.py [--rounds 24] [--seconds 1] [--routes 1000] [--open 10000]
 
 A real etcd and kube-apiserver, `hcp router run` as it runs in a hosted cluster, and wrk from Debian's package. The
 yardstick is a HAProxy with a configuration of a few lines, written for the one host that is asked: it has to choose
-by nothing. Both lead to the same pod; rounds alternate, and ratios are of neighbours. As many requests are open at a
-time as the limit of open files permits: HAProxy has two for a plain one and four for one over TLS.
+by nothing. Both lead to the same pod and are asked in short turns, in the order ours, theirs, theirs, ours: what
+disturbs the machine for longer than a turn disturbs both. Ratios are medians over pairs of neighbours, with the
+quarters beside them. As many requests are open at a time as the limit of open files permits: HAProxy has two for a
+plain one and four for one over TLS.
 """
 
 from __future__ import annotations
@@ -24,13 +26,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import ingress_world as w
+from bench.wrk import HEAD, ask
+from bench.wrk import compare as in_turns
 
 from hcp import payload
 from hcp.kube import Client, load_config
@@ -44,16 +48,6 @@ UPDATES = 20
 CHANGES = 100
 
 
-@dataclass(frozen=True)
-class Measured:
-    """One round."""
-
-    rate: float
-    p99: float
-    # Processor time of HAProxy for one request, in microseconds.
-    cost: float
-
-
 def seconds_of(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -64,52 +58,12 @@ def resident(pid: int) -> float:
     return int(found[1]) / 1024 if found else 0.0
 
 
-def measure(wrk: str, url: str, pid: int, seconds: int) -> Measured:
-    before = seconds_of(pid)
-    said = subprocess.run(
-        [wrk, "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "--timeout", "20s", "--latency", url],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    if "Non-2xx" in said or "Socket errors" in said:
-        raise SystemExit(f"not all requests were answered:\n{said}")
-    rate, p99, total = (
-        re.search(p, said) for p in (r"Requests/sec:\s+([\d.]+)", r"99%\s+([\d.]+\w+)", r"(\d+) requests")
-    )
-    assert rate and p99 and total
-    unit = {"us": 0.001, "ms": 1.0, "s": 1000.0}
-    number = re.fullmatch(r"([\d.]+)(us|ms|s)", p99[1])
-    assert number
-    if total[1] == "0":
-        raise SystemExit("no request was answered: the machine has no time for this; ask for longer rounds (--seconds)")
-    cost = (seconds_of(pid) - before) / int(total[1]) * 1e6
-    return Measured(float(rate[1]), float(number[1]) * unit[number[2]], cost)
-
-
 def compare(wrk: str, paths: dict[str, tuple[tuple[str, int], tuple[str, int]]], rounds: int, seconds: int) -> None:
     """Path by path: ours and by hand in turn."""
-    print(f"load {os.getloadavg()[0]:.0f}")
-    print(f"\n{'path':<34}{'by hand/s':>11}{'router/s':>11}{'ratio':>8}{'p99 ms':>16}{'µs/request':>18}")
-    for name, (hand, ours) in paths.items():
-        found: list[tuple[Measured, Measured]] = []
-        for turn in range(rounds):
-            order = [hand, ours] if turn % 2 else [ours, hand]
-            got = {who: measure(wrk, *who, seconds) for who in order}
-            found.append((got[hand], got[ours]))
-
-        def middle(which: int, field: str, found: Any = found) -> float:
-            return float(statistics.median(getattr(pair[which], field) for pair in found))
-
-        def least(which: int, found: Any = found) -> float:
-            """Of the round that was disturbed least: a processor that others use too has colder caches."""
-            return float(min(pair[which].cost for pair in found))
-
-        ratio = statistics.median(mine.rate / theirs.rate for theirs, mine in found)
-        print(
-            f"{name:<34}{middle(0, 'rate'):>11.0f}{middle(1, 'rate'):>11.0f}{ratio:>8.2f}"
-            f"{middle(0, 'p99'):>8.2f}{middle(1, 'p99'):>8.2f}{least(0):>9.1f}{least(1):>9.1f}"
-        )
+    print(f"load {os.getloadavg()[0]:.0f}\n{HEAD}")
+    for name, sides in paths.items():
+        hand, ours = (partial(ask, [wrk], url, CONNECTIONS, seconds, partial(seconds_of, pid)) for url, pid in sides)
+        print(in_turns(hand, ours, rounds).row(name), flush=True)
 
 
 async def many_routes(client: Client, router: w.Running, count: int) -> None:
@@ -243,7 +197,7 @@ def haproxy(program: str, directory: Path, name: str, text: str) -> Iterator[int
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, default in (("rounds", 5), ("seconds", 4), ("routes", 1000), ("open", 10000)):
+    for name, default in (("rounds", 24), ("seconds", 1), ("routes", 1000), ("open", 10000)):
         parser.add_argument(f"--{name}", type=int, default=default)
     args = parser.parse_args()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]

@@ -31,6 +31,8 @@ HCP = Path(sys.executable).with_name("hcp")
 SPEED = Path(__file__).with_name("disk_speed.py")
 PLUG = "/apis/subresources.kubevirt.io/v1/namespaces"
 SIZE, MANY = "256Mi", 10
+# Ends when it is told to, as programs do; a plain `sleep` has to be killed.
+WAITS = ["sh", "-c", "trap 'exit 0' TERM; sleep 100000 & wait"]
 HOLDS = {
     "claim and pod": 2.0,
     "moved": 1.5,
@@ -79,7 +81,7 @@ class Bench:
         container = {
             "name": "one",
             "image": image,
-            "command": ["sleep", "100000"],
+            "command": WAITS,
             "volumeMounts": mounts,
             "securityContext": {"runAsUser": 0},
         }

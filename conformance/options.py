@@ -25,6 +25,8 @@ class Options:
     more: tuple[str, ...] = ()
     """Further words for the suite."""
     keep: bool = False
+    resume: bool = False
+    """What earlier runs into the same folder passed is not run again, and counts."""
     push: bool = True
     """Put our images into the embedded registry; not for a cluster whose registry we do not know."""
     own_images: bool = True
@@ -51,6 +53,11 @@ class Options:
         return self.folder / "e2e.log"
 
     @property
+    def passed(self) -> Path:
+        """What runs into this folder passed, one after the other."""
+        return self.folder / "passed.tsv"
+
+    @property
     def junit(self) -> Path:
         return self.folder / "junit_01.xml"
 
@@ -70,6 +77,7 @@ def options_from(environment: Mapping[str, str], folder: Path) -> Options:
         parallel=max(1, int(given.get("PARALLEL", "1"))),
         more=tuple(shlex.split(given.get("ARGS", ""))),
         keep=given.get("KEEP", "0") != "0",
+        resume=given.get("RESUME", "0") != "0",
         push=own_images and (kubeconfig is None or "NAME" in given),
         own_images=own_images,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from xml.etree import ElementTree
 
 _SPEC = "[It] "
@@ -48,6 +48,25 @@ def read_junit(text: str, asked: Sequence[str] = (), *, code: int = 0) -> Report
     suite = root.find(".//testsuite")
     seconds = float((suite if suite is not None else root).get("time") or 0)
     return Report(tuple(found), tuple(name for name in asked if name not in known), seconds, states, code)
+
+
+def together(before: Sequence[Result], report: Report) -> Report:
+    """One report of a run and of what those before it passed."""
+    now = {result.name for result in report.results}
+    earlier = tuple(result for result in before if result.name not in now)
+    states = {**report.states, "passed": report.states.get("passed", 0) + len(earlier)}
+    seconds = report.seconds + sum(result.seconds for result in earlier)
+    return replace(report, results=(*earlier, *report.results), states=states, seconds=seconds)
+
+
+def write_passed(report: Report) -> str:
+    """A line for each spec that passed, for `read_passed`."""
+    return "".join(f"{one.name}\t{one.seconds:.0f}\n" for one in report.results if one.state == "passed")
+
+
+def read_passed(text: str) -> tuple[Result, ...]:
+    rows = (line.split("\t") for line in text.splitlines())
+    return tuple(Result(name, "passed", float(seconds)) for name, seconds in rows)
 
 
 def _result(case: ElementTree.Element) -> Result | None:

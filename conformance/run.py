@@ -88,13 +88,18 @@ def run_suite(options: Options, programs: dict[str, Path], *, dry: bool = False)
     focus = options.focus or suite.focus_of(asked)
     options.repo_list.write_text(yaml.safe_dump(suite.repo_list()))
     options.junit.unlink(missing_ok=True)
+    before = report.read_passed(options.passed.read_text()) if options.resume and options.passed.exists() else ()
     kubectl = programs[KUBERNETES] / "bin" / "kubectl"
-    argv = suite.suite_argv(options, focus, programs[suite.PAYLOAD] / "bin", kubectl, dry=dry)
+    done = [result.name for result in before]
+    argv = suite.suite_argv(options, focus, programs[suite.PAYLOAD] / "bin", kubectl, dry=dry, passed=done)
     print(f"\n== The specs (log: {options.log})", flush=True)
     code = follow(argv, {**os.environ, **suite.suite_environment(options)}, options.log)
     if not options.junit.exists():
         raise Failed(f"The suite ended with code {code} and without a report. The end of its log:\n{tail(options.log)}")
-    return report.read_junit(options.junit.read_text(), asked, code=code)
+    found = report.together(before, report.read_junit(options.junit.read_text(), asked, code=code))
+    if not dry:
+        options.passed.write_text(report.write_passed(found))
+    return found
 
 
 def follow(argv: Sequence[str], environment: dict[str, str], log: Path) -> int:

@@ -54,8 +54,10 @@ def suite_environment(options: Options) -> dict[str, str]:
     return {"KUBE_TEST_REPO_LIST": str(options.repo_list)} if options.own_images else {}
 
 
-def suite_argv(options: Options, focus: str, programs: Path, kubectl: Path, *, dry: bool = False) -> list[str]:
-    """The suite itself, or its runner where several specs run at once."""
+def suite_argv(
+    options: Options, focus: str, programs: Path, kubectl: Path, *, dry: bool = False, passed: Iterable[str] = ()
+) -> list[str]:
+    """The suite itself, or its runner where several specs run at once. What has `passed` is left out."""
     ginkgo = {"focus": focus, "timeout": _WHOLE_RUN, "no-color": "true", "v": "true"}
     flags = {
         "kubeconfig": str(options.guest),
@@ -68,8 +70,8 @@ def suite_argv(options: Options, focus: str, programs: Path, kubectl: Path, *, d
     }
     # With the runner only its own flags are ginkgo's: what ARGS holds goes to the suite.
     skip = options.skip or (policies.SKIPPED if policies.wanted(options.focus) else "")
-    if skip:
-        ginkgo["skip"] = skip
+    if left_out := "|".join(word for word in (skip, focus_of(passed)) if word):
+        ginkgo["skip"] = left_out
     if dry:
         ginkgo["dry-run"] = "true"
     ours = [*(f"--{key}={value}" for key, value in flags.items()), *options.more]

@@ -59,6 +59,10 @@ def kubelet_configuration(
         "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock",
         "containerLogMaxSize": "50Mi",
         "maxPods": 250,
+        # A volume is mounted, and let go by its node, no sooner than the node's status says so. By default that is
+        # looked at every ten seconds; looking is cheap and asks no API server, and only changes are written.
+        "nodeStatusReportFrequency": "5m0s",
+        "nodeStatusUpdateFrequency": "1s",
         "resolvConf": "/run/systemd/resolve/resolv.conf",
         "rotateCertificates": True,
         "serverTLSBootstrap": True,

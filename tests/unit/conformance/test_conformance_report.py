@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from conformance.report import read_junit, render
+from conformance.report import read_junit, read_passed, render, together, write_passed
 
 _JUNIT = """<?xml version="1.0" encoding="UTF-8"?>
 <testsuites tests="6" time="95"><testsuite name="Kubernetes e2e suite" time="93.5">
@@ -65,3 +65,10 @@ def test_a_run_that_was_cut_short_is_no_success() -> None:
     report = read_junit(passed, code=197)
     assert not report.well
     assert "ended with code 197" in render(report)
+
+
+def test_a_run_that_goes_on_counts_what_passed_before_once() -> None:
+    before = read_passed("[sig-a] earlier\t30\n[sig-a] good [Conformance]\t99\n")
+    found = together(before, read_junit(_JUNIT))
+    assert found.states == {"passed": 2, "failed": 1, "skipped": 1}
+    assert write_passed(found) == "[sig-a] earlier\t30\n[sig-a] good [Conformance]\t41\n"

@@ -126,3 +126,11 @@ def test_a_hosted_cluster_gets_two_nodes_and_its_images() -> None:
     _, create = steps.hosted(options)
     assert create[create.index("--node-pool-replicas") + 1] == "2"
     assert "image-hcp" not in steps.images(options, hosted=False)[0]
+
+
+def test_what_passed_is_left_out_beside_what_is_skipped() -> None:
+    argv = suite.suite_argv(options_from({"SKIP": "slow"}, HERE), "a", HERE, HERE, passed=["[sig-a] good", "[sig-a] b"])
+    [skip] = [word.partition("skip=")[2] for word in argv if "skip=" in word]
+    assert re.search(skip, "[sig-a] good")
+    assert re.search(skip, "[sig-a] slow")
+    assert not re.search(skip, "[sig-a] good as well")

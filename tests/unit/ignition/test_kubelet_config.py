@@ -35,6 +35,13 @@ def profile(kind: str, **custom: Any) -> dict[str, Any]:
     return {"tlsSecurityProfile": {"type": kind, **({"custom": custom} if custom else {})}}
 
 
+def test_a_volume_does_not_wait_for_the_nodes_next_status() -> None:
+    """Looked at often, so that volumes move at once; reported rarely, so that an idle node writes nothing."""
+    own = kubelet_of()
+    assert (own["nodeStatusUpdateFrequency"], own["nodeStatusReportFrequency"]) == ("1s", "5m0s")
+    assert kubelet_of({"kubeletConfig": {"nodeStatusUpdateFrequency": "4s"}})["nodeStatusUpdateFrequency"] == "4s"
+
+
 def test_profiles_become_fields_of_the_kubelet() -> None:
     modern, old = kubelet_of(profile("Modern")), kubelet_of(profile("Old"))
     assert modern["tlsMinVersion"] == "VersionTLS13" and "tlsCipherSuites" not in modern

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -77,3 +78,21 @@ def test_one_controller_that_is_refused_costs_no_other(tmp_path: Path, monkeypat
     monkeypatch.setattr(Path, "write_text", kernel)
     cgroups.make("hcp-x")
     assert taken == ["+memory", "+pids"]
+
+
+def test_on_cgroup_v2_a_node_does_not_stay_where_it_was_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not in a session or a service, which systemd may end, and not where controllers are handed on."""
+    folder = tree(tmp_path, "cpu memory")
+    monkeypatch.setattr(cgroups, "cgroup_controllers", lambda: [tmp_path])
+    cgroups.join("hcp-x")
+    assert (folder / "node" / "cgroup.procs").read_text() == str(os.getpid())
+    assert (folder / "cgroup.procs").read_text() == ""
+
+
+def test_on_cgroup_v1_it_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "hcp-x").mkdir()
+    monkeypatch.setattr(cgroups, "cgroup_controllers", lambda: [tmp_path])
+    cgroups.join("hcp-x")
+    assert list((tmp_path / "hcp-x").iterdir()) == []

@@ -12,6 +12,7 @@ from hcp.local.host.checks import cgroup_controllers
 
 _WANTED = ("cpuset", "cpu", "io", "memory", "hugetlb", "pids")
 _PATIENCE = 10.0
+_LEAF = "node"
 # A cgroup counts as much as one process beside it, and a cluster is a hundred of them: on a busy machine, where most
 # processes are in no cgroup of their own, it would hardly run. File (cgroup v1, v2) → sixteen times the usual weight.
 _WEIGHTS = {"cpu.shares": "16384", "cpu.weight": "1600"}
@@ -34,6 +35,20 @@ def make(name: str) -> None:
             with contextlib.suppress(OSError):
                 if (folder / item).exists():
                     (folder / item).write_text(weight)
+
+
+def join(name: str) -> None:
+    """v2: puts this process and its children, the node but for its pods, into a leaf of the cgroup.
+
+    Where they were started, systemd may end them: a service's at its stop, on some machines a session's at its end. A
+    cgroup that hands on controllers takes no process itself. With v1 they stay, as no systemd of today looks there.
+    """
+    for root in cgroup_controllers():
+        folder = root / name
+        if (folder / "cgroup.controllers").exists():
+            leaf = folder / _LEAF
+            leaf.mkdir(exist_ok=True)
+            (leaf / "cgroup.procs").write_text(str(os.getpid()))
 
 
 def _delegate(folder: Path) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from hcp.linux import syscalls
-from hcp.local.node import mounts
+from hcp.local.node import cgroups, mounts
 from hcp.local.state.layout import Layout
 
 _SYSCTLS = {
@@ -53,6 +53,7 @@ def main() -> None:
     layout = Layout(Path(sys.argv[1]))
     tell, wait = int(sys.argv[2]), int(sys.argv[3])
     facts = json.loads((layout.run / "inside.json").read_text())
+    cgroups.join(facts["hostname"])
     syscalls.unshare(
         syscalls.CLONE_NEWNS
         | syscalls.CLONE_NEWPID
