@@ -59,7 +59,8 @@ def compute(cluster: Mapping[str, Any], seen: Observed, now: str) -> dict[str, A
         parts |= hibernation.said(seen.sleep, stage)
     status: dict[str, Any] = dict(before)
     operators = cluster_operators.found(cluster, seen)
-    reached = not cluster_operators.unwell(operators) and seen.ingress.problem == ""
+    # What a phase that failed would have said is not known.
+    reached = not cluster_operators.unwell(operators) and seen.ingress.problem == "" and not seen.errors
     status |= _versions(cluster, seen, before, parts, generation, now, reached=reached)
     blocked = _blocker(parts)
     parts |= cluster_version.verdicts(

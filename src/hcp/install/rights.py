@@ -53,7 +53,7 @@ def operator_rules() -> list[Object]:
         # What a hosted control plane consists of.
         rule("", "namespaces secrets", [*READ, *write, "delete"]),
         rule("", "configmaps", [*READ, *write]),
-        rule("", "services", [*FOLLOW, *write, "delete"]),
+        rule("", "services", [*READ, *write, "delete"]),
         rule("", "pods", [*FOLLOW, "delete"]),
         # The one that pods run as which import boot disks: they get the cluster's pull secret.
         rule("", "serviceaccounts", FOLLOW),

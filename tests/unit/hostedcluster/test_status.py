@@ -12,7 +12,7 @@ from hcp.controlplane.params import Endpoint
 from hcp.etcd.membership import Record
 from hcp.guest.state import GuestState, Part
 from hcp.hostedcluster import ignored_fields, projected_status, status
-from hcp.hostedcluster.observed import Observed, ReleaseState
+from hcp.hostedcluster.observed import IngressState, Observed, ReleaseState
 from hcp.runtime.conditions import get_condition
 from hcp.runtime.reconcile import status_patch
 
@@ -100,6 +100,13 @@ def test_with_everything_running_in_the_guest_the_version_is_completed() -> None
         "verified": False,
     }
     assert verdict(result, "Progressing") == ("False", "AsExpected")
+
+
+def test_what_a_phase_could_not_say_or_nobody_answered_yet_reaches_no_version() -> None:
+    whole = inside(well=True, nodes=2)
+    for changes in ({"errors": {"ingress": "forbidden"}}, {"ingress": IngressState(None)}):
+        result = status.compute(cluster(), healthy(guest=whole, **changes), NOW)
+        assert result["version"]["history"][0]["state"] == "Partial", changes
 
 
 def test_availability_is_decided_in_order() -> None:

@@ -152,6 +152,11 @@ def test_environment_is_trimmed_and_overrides_nothing() -> None:
     assert not [one for one in env if one["name"] in ("", "C")]
 
 
+def test_the_service_that_the_owner_of_a_base_domain_makes_is_read_by_its_name() -> None:
+    verbs = [set(one["verbs"]) for one in rights.operator_rules() if "services" in one["resources"]]
+    assert any("get" in one for one in verbs)
+
+
 def test_admin_roles_are_optional() -> None:
     assert find("ClusterRole", "hypershift-readers")
     assert not [one for one in rights.objects(Options()) if one["metadata"]["name"] == "hypershift-readers"]

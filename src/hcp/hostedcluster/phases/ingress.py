@@ -29,22 +29,25 @@ async def run(scope: Scope) -> Learned | None:
         return _domain_elsewhere(scope) if infra_ingress.asked(scope.spec) else None
     if not ingress.image(scope):
         return None
+    management = str(at(scope.cache.get(INGRESS_CONFIGS, "cluster"), "spec.domain") or "")
+    # Where names are for somebody else to lead here, nothing is known before somebody asked; and what is known inside
+    # may be known a moment later in this very pass, so the version must not be reached for want of an answer.
+    unasked = {"ingress": IngressState(None)} if ingress.own_domain(scope.spec, management) else {}
     begun = bool(existing(scope, [ingress.LEAF]))
     if not scope.startable or (not begun and not (known and known.nodes)):
-        return None
+        return Learned(seen=unasked)
     made = tuple((await leaves(scope, [ingress.leaf(domain)])).values())
     port = known.ingress_port if known else 0
     if credentials(scope.spec.get("platform") or {}):
         if not port or not (known and known.ready_nodes) or not _fingerprint(scope):
-            return Learned(made=made)
+            return Learned(made=made, seen=unasked)
         there, soon = _elsewhere(scope, domain, port)
         return Learned(made=made, seen={"ingress": there}, again=soon)
-    management = str(at(scope.cache.get(INGRESS_CONFIGS, "cluster"), "spec.domain") or "")
     if port and ingress.passed_through(scope.spec, management) and await scope.ctx.client.has(ROUTES):
         objects = ingress.passthrough(scope.params, scope.spec, domain, port)
         await asyncio.gather(*(scope.cache.apply(one) for one in objects))
-    if not ingress.own_domain(scope.spec, management) or not port or not (known and known.ready_nodes):
-        return Learned(made=made)
+    if not unasked or not port or not (known and known.ready_nodes):
+        return Learned(made=made, seen=unasked)
     state, again = await _own_domain(scope, domain, port)
     return Learned(made=made, seen={"ingress": state}, again=again)
 
