@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -40,12 +41,17 @@ _FIRST = (
 
 
 def main() -> int:
+    for number in (signal.SIGTERM, signal.SIGINT):  # a shell's background jobs are started with SIGINT off
+        signal.signal(number, _interrupt)
     try:
         hosts = _chosen("HOSTS", _DEFAULT, distributions.ALL)
         more = _chosen("VARIANTS", tuple(variants.ALL), variants.ALL)
         if os.geteuid() != 0:
             raise HcpError("A machine's disk is made by root", hint="sudo make test-hosts")
         return max([on(distributions.ALL[name], [variants.ALL[one] for one in more]) for name in hosts])
+    except KeyboardInterrupt:
+        print("cancelled; the machine is gone", file=sys.stderr)
+        return 130
     except HcpError as error:
         print(f"Error: {error}\nHint: {error.hint}" if error.hint else f"Error: {error}", file=sys.stderr)
         return error.exit_code
@@ -163,6 +169,10 @@ def _chosen(variable: str, default: Iterable[str], known: Iterable[str]) -> list
     if unknown:
         raise HcpError(f"{variable}: there is no {', '.join(unknown)}", hint=f"{variable} takes: {' '.join(known)}")
     return names
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
 
 
 def _say(text: str) -> None:

@@ -362,7 +362,7 @@ async def test_a_right_that_is_missing_is_told_and_used_when_it_comes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     group = "rbac.authorization.k8s.io"
-    everything = sorted({resource.group for resource in k.KNOWN.values()} - {"policy"})
+    everything = sorted({resource.group for resource in k.KNOWN.values()} - {"networking.k8s.io"})
     rules = [
         {"apiGroups": ["*"], "resources": ["*"], "verbs": ["get", "list", "watch"]},
         {"apiGroups": everything, "resources": ["*"], "verbs": ["*"]},
@@ -386,12 +386,12 @@ async def test_a_right_that_is_missing_is_told_and_used_when_it_comes(
     running = Running(load_config(path), monkeypatch)
     try:
         await s.create(admin, "narrow", image, registry)
-        lacking = lambda: told(admin, "narrow", "ReconciliationSucceeded", "False", "poddisruptionbudgets")  # noqa: E731
+        lacking = lambda: told(admin, "narrow", "ReconciliationSucceeded", "False", "networkpolicies")  # noqa: E731
         assert "forbidden" in (await eventually(lacking, "told"))["message"]
         await admin.apply(binding("cluster-admin"))
 
         async def made() -> bool:
-            return bool(await admin.list(k.PDBS, "clusters-narrow"))
+            return bool(await admin.list(k.NETWORKPOLICIES, "clusters-narrow"))
 
         await eventually(made, "used")
         await eventually(lambda: says(admin, "narrow", "ReconciliationSucceeded", "True"), "recovers")

@@ -91,13 +91,13 @@ async def test_a_first_pass_needs_no_further_rights(own_server: ApiServer, tmp_p
 async def test_a_missing_right_is_told_and_heals(own_server: ApiServer, tmp_path: Path) -> None:
     async with installed(own_server, tmp_path) as log, Client(load_config(own_server.kubeconfig)) as client:
         role = await client.get(r.CLUSTERROLES, "hypershift-operator")
-        less = [rule for rule in role["rules"] if "poddisruptionbudgets" not in rule["resources"]]
-        reading = {"apiGroups": ["policy"], "resources": ["poddisruptionbudgets"], "verbs": ["list", "watch"]}
+        less = [rule for rule in role["rules"] if "networkpolicies" not in rule["resources"]]
+        reading = {"apiGroups": ["networking.k8s.io"], "resources": ["networkpolicies"], "verbs": ["list", "watch"]}
         await client.patch(r.CLUSTERROLES, "hypershift-operator", None, {"rules": [*less, reading]})
         async with Client(load_config(tmp_path / "operator.yaml")) as operator:
             await eventually(lambda: _lacks(operator), "the right is gone")
         await create_cluster(client)
-        said = await until(client, "ReconciliationSucceeded", "False", log, "poddisruptionbudgets")
+        said = await until(client, "ReconciliationSucceeded", "False", log, "networkpolicies")
         assert FORBIDDEN in said
         # What does not need the right is made all the same.
         assert await client.get(r.SERVICES, "kube-apiserver", "clusters-demo")
@@ -106,4 +106,4 @@ async def test_a_missing_right_is_told_and_heals(own_server: ApiServer, tmp_path
 
 
 async def _lacks(operator: Client) -> bool:
-    return not await operator.allowed("create", r.PDBS, "clusters-demo")
+    return not await operator.allowed("create", r.NETWORKPOLICIES, "clusters-demo")

@@ -134,6 +134,8 @@ async def a_cluster_comes_and_goes(server: ApiServer, directory: Path) -> None:
                 await eventually(lambda: _some(admin, k.CAPI_CLUSTERS, ns), "Cluster API knows it")
                 await eventually(lambda: _some(admin, k.PODMONITORS, ns), "Prometheus knows it")
                 await s.report_ready(admin, ns)
+                await eventually(lambda: _some(admin, k.PDBS, ns), "budgets come with the pods")
+                await eventually(lambda: _some(admin, k.CONTROLPLANECOMPONENTS, ns), "parts are told of")
                 pod = {"name": "left", "namespace": ns, "labels": {LABEL_COMPONENT: "etcd"}}
                 spec = {"containers": [{"name": "x", "image": "x"}], "nodeName": "none"}
                 await admin.create({"apiVersion": "v1", "kind": "Pod", "metadata": pod, "spec": spec})

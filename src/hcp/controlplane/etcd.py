@@ -103,7 +103,8 @@ def services(p: Params) -> list[Manifest]:
     headless: Manifest = {
         "selector": labels,
         "clusterIP": "None",
-        # Members must find each other before any of them is ready.
+        # Members must find each other before any of them is ready. One alone looks for nobody: that it is meant by the
+        # name it was founded with, etcd knows without asking, and others find it by that name when they join.
         "publishNotReadyAddresses": True,
         "ports": [peer, client],
     }
@@ -116,10 +117,10 @@ def services(p: Params) -> list[Manifest]:
         # A node that is lost takes the API server with it that used its member; the others do not notice. Without it
         # each connection is to a member that chance chose, and of a lost one TCP learns only after ten seconds.
         front["trafficDistribution"] = "PreferSameNode"
-    return [
-        obj(p, "v1", "Service", CLIENT, {"spec": front}, labels=labels, annotations=scraped(METRICS_PORT)),
-        obj(p, "v1", "Service", DISCOVERY, {"spec": headless}, labels=labels),
-    ]
+    made = [obj(p, "v1", "Service", CLIENT, {"spec": front}, labels=labels, annotations=scraped(METRICS_PORT))]
+    if p.for_etcd.highly_available:
+        made.append(obj(p, "v1", "Service", DISCOVERY, {"spec": headless}, labels=labels))
+    return made
 
 
 def stateful_set(

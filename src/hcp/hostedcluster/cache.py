@@ -40,6 +40,8 @@ LABELLED: tuple[Resource, ...] = (
 # Made in every hosted namespace too, but their changes ask for no pass: a status that counts pods all day long, and
 # what is of no use to the cluster itself.
 QUIET: tuple[Resource, ...] = (k.RESOURCEQUOTAS, k.PODMONITORS)
+# Of these passes read what is asked for, never how far somebody is with it.
+ASKED_ONLY: tuple[Resource, ...] = (k.PDBS, k.CAPI_CLUSTERS)
 # Belong to the whole management cluster: a change may concern every hosted cluster.
 SHARED: tuple[Resource, ...] = (
     k.NODES,

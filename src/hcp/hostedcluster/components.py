@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,6 +15,8 @@ from hcp.runtime import workloads
 from hcp.runtime.conditions import set_condition
 
 Object = dict[str, Any]
+# Parts that start well are complete by then; told before, each would be written twice.
+PATIENCE = 30.0
 
 
 def workloads_of(seen: Observed) -> dict[str, Mapping[str, Any]]:
@@ -22,6 +25,14 @@ def workloads_of(seen: Observed) -> dict[str, Mapping[str, Any]]:
     if seen.etcd is not None:
         found["etcd"] = seen.etcd
     return found
+
+
+def due(workload: Mapping[str, Any], before: Mapping[str, Any] | None, now: dt.datetime) -> float:
+    """Seconds until a part is told of: at once when it is known or complete, and when it takes long."""
+    made = str(workload["metadata"].get("creationTimestamp") or "")
+    if before is not None or not made or workloads.rolled_out(workload) or not workloads.wanted(workload):
+        return 0.0
+    return max(0.0, PATIENCE - (now - dt.datetime.fromisoformat(made)).total_seconds())
 
 
 def component(p: Params, name: str, workload: Mapping[str, Any], before: Mapping[str, Any] | None, now: str) -> Object:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from hcp.api import names
 from hcp.api.paths import at
 from hcp.guest.keeper import Keeper
 from hcp.guest.platform.keeper import Platform
-from hcp.hostedcluster.cache import LABELLED, SHARED, Cache
+from hcp.hostedcluster.cache import ASKED_ONLY, LABELLED, SHARED, Cache
 from hcp.hostedcluster.canary import Canary
 from hcp.hostedcluster.catalog_digests import CatalogDigests
 from hcp.hostedcluster.etcd_maintenance import EtcdMaintenance
@@ -24,6 +24,7 @@ from hcp.hostedcluster.releases import Releases
 from hcp.hostedcluster.scope import Tools
 from hcp.hostedcluster.start_queue import StartQueue
 from hcp.hostedcluster.updates import UpdateReader
+from hcp.kube import Resource
 from hcp.kube import resources as k
 from hcp.kubevirt.infra import InfraClients
 from hcp.kubevirt.machine_sleep import MachineSleep
@@ -93,7 +94,7 @@ class HostedClusters:
         clusters.add_listener(self._seen)
         self._controller.watch(clusters)
         for resource in LABELLED:
-            self._controller.watch(self.cache.informer(resource), self._of_hosted_object)
+            self._controller.watch(self.cache.informer(resource), self._of_hosted_object, reads=_read_of(resource))
         self._controller.watch(self.cache.informer(k.NODEPOOLS), cluster_of_pool)
         for resource in SHARED:
             self._follow_all(self.cache.informer(resource))
@@ -167,6 +168,34 @@ class HostedClusters:
             if cluster["metadata"].get("deletionTimestamp") and obj.get("kind") not in GOING:
                 continue
             yield f"{cluster['metadata']['namespace']}/{cluster['metadata']['name']}"
+
+
+def _read_of(resource: Resource) -> Callable[[Object], Any] | None:
+    """What a change has to be in, to ask for a pass; None for anything.
+
+    A control plane that starts has dozens of changes that say only how far its controllers are.
+    """
+    if resource in ASKED_ONLY:
+        return asked
+    return asked_and_counted if resource in (k.DEPLOYMENTS, k.STATEFULSETS) else None
+
+
+def asked(obj: Object) -> Object:
+    """The object without its status and what the server notes about writes."""
+    noted = ("managedFields", "resourceVersion")
+    metadata = {key: value for key, value in obj["metadata"].items() if key not in noted}
+    return {**obj, "metadata": metadata, "status": None}
+
+
+def asked_and_counted(obj: Object) -> Object:
+    """With the pods that are counted, and what is true of them; not how the roll-out gets on."""
+    status = obj.get("status") or {}
+    told = [
+        (one.get("type"), one.get("status"), one.get("reason"), one.get("message"))
+        for one in status.get("conditions") or ()
+        if one.get("type") != "Progressing"
+    ]
+    return {**asked(obj), "status": {**status, "conditions": told}}
 
 
 def _hosted(cluster: Object) -> str:

@@ -26,6 +26,17 @@ async def tell_components(scope: Scope) -> None:
     stamp = scope.now.strftime("%Y-%m-%dT%H:%M:%SZ")
     for name, workload in sorted(found.items()):
         before = scope.cache.get(CONTROLPLANECOMPONENTS, name, scope.namespace)
+        if components.due(workload, before, scope.now):
+            continue
         wanted = components.component(scope.params, name, workload, before, stamp)
         if before is None or before.get("status") != wanted["status"]:
             scope.cache.informer(CONTROLPLANECOMPONENTS).observe(await scope.ctx.client.apply(wanted))
+
+
+def next_component(scope: Scope) -> float | None:
+    """Seconds until a part has to be told of that is not complete yet."""
+    times = [
+        components.due(workload, scope.cache.get(CONTROLPLANECOMPONENTS, name, scope.namespace), scope.now)
+        for name, workload in components.workloads_of(scope.seen).items()
+    ]
+    return min((seconds for seconds in times if seconds), default=None)

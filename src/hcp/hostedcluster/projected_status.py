@@ -28,13 +28,14 @@ def projected(before: Mapping[str, Any] | None, status: Mapping[str, Any], nodes
     """What the HostedControlPlane says when the HostedCluster says `status`."""
     known = status.get("conditions") or []
     available = is_true(known, c.AVAILABLE)
+    # Machines are let go on only after this, and it never goes back.
+    initialized = available or bool((before or {}).get("initialized"))
     result: dict[str, Any] = {
         "ready": available,
-        # Machines are let go on only after this, and it never goes back.
-        "initialized": available or bool((before or {}).get("initialized")),
+        "initialized": initialized,
         "externalManagedControlPlane": True,
         "nodeCount": nodes,
-        "conditions": [dict(x) for x in known if x["type"] in MIRRORED],
+        "conditions": _conditions((before or {}).get("conditions") or [], known, starting=not initialized),
     }
     for source, target in (("version", "versionStatus"), ("controlPlaneVersion", "controlPlaneVersion")):
         if source in status:
@@ -51,3 +52,17 @@ def projected(before: Mapping[str, Any] | None, status: Mapping[str, Any], nodes
         # Cluster API compares Machines with this one and wants the v.
         result["version"] = version
     return result
+
+
+def _conditions(
+    before: list[Mapping[str, Any]], known: list[Mapping[str, Any]], *, starting: bool
+) -> list[dict[str, Any]]:
+    """While a control plane starts, a condition whose words alone differ stays: Cluster API repeats each of them."""
+    said = {have["type"]: have for have in before} if starting else {}
+    told = []
+    for one in known:
+        if one["type"] in MIRRORED:
+            have = said.get(one["type"], {})
+            same = all(have.get(part) == one.get(part) for part in ("status", "reason"))
+            told.append(dict(have if same else one))
+    return told

@@ -164,7 +164,8 @@ class HostedClusterKind(Kind[Scope, Learned]):
         return SLEEPING if scope.seen.sleep.quiet else PHASES
 
     def again(self, scope: Scope) -> float | None:
-        return scope.seen.sleep.wish.seconds(scope.now)
+        dates = (scope.seen.sleep.wish.seconds(scope.now), mirrored.next_component(scope))
+        return min((seconds for seconds in dates if seconds is not None), default=None)
 
     def compute(self, obj: Object, scope: Scope, report: Report, now: str) -> Object:
         errors = {name: sentence(exc) for name, exc in report.errors.items()}

@@ -141,7 +141,7 @@ def _parts(cluster: Mapping[str, Any], seen: Observed) -> dict[str, Verdict]:
         ),
         c.ETCD_AVAILABLE: _etcd(cluster, seen),
         c.KUBE_APISERVER_AVAILABLE: _deployment(seen, "kube-apiserver", "Kube APIServer"),
-        c.DEGRADED: _degraded(seen),
+        c.DEGRADED: _degraded(cluster, seen),
         c.RECONCILIATION_ACTIVE: seen.pause.verdict(),
         c.RECONCILIATION_SUCCEEDED: _succeeded(seen),
         c.FIELDS_HONOURED: _verdict(
@@ -287,7 +287,7 @@ def _why(seen: Observed, name: str) -> str:
     return f": {found}" if found else ""
 
 
-def _degraded(seen: Observed) -> Verdict:
+def _degraded(cluster: Mapping[str, Any], seen: Observed) -> Verdict:
     short = []
     if missing := lacking(seen.etcd):
         short.append(f"etcd misses {missing} of {members(seen.etcd)[1]} members{_why(seen, 'etcd')}")
@@ -295,6 +295,9 @@ def _degraded(seen: Observed) -> Verdict:
         status = seen.deployments[name].get("status") or {}
         if missing := int(status.get("unavailableReplicas") or 0):
             short.append(f"{name} misses {missing} replicas{_why(seen, name)}")
+    if short and not _ran(cluster) and not seen.troubles and not serving(seen.deployments.get("kube-apiserver")):
+        # All are missing, and come one after the other: each would be a write, and say nothing.
+        return True, c.UNAVAILABLE_REPLICAS, "The control plane starts for the first time"
     if short:
         return True, c.UNAVAILABLE_REPLICAS, "; ".join(short)
     return False, c.AS_EXPECTED, "The hosted control plane is not degraded"

@@ -141,9 +141,14 @@ def test_etcd_keeps_its_volume() -> None:
 
 def test_only_the_members_of_a_quorum_have_to_be_ready_to_be_asked() -> None:
     for available, early in ((False, True), (True, False)):
-        [client, discovery] = etcd.services(params(highly_available=available))
+        [client, *_] = etcd.services(params(highly_available=available))
         assert client["spec"].get("publishNotReadyAddresses", False) is early
-        assert discovery["spec"]["publishNotReadyAddresses"] is True
+
+
+def test_members_find_each_other_by_name_before_they_are_ready_and_one_alone_needs_no_name() -> None:
+    [_, discovery] = etcd.services(params(highly_available=True))
+    assert discovery["spec"]["publishNotReadyAddresses"] is True
+    assert [one["metadata"]["name"] for one in etcd.services(params())] == ["etcd-client"]
 
 
 def test_api_servers_prefer_the_member_on_their_own_node_where_the_cluster_can() -> None:
@@ -153,9 +158,9 @@ def test_api_servers_prefer_the_member_on_their_own_node_where_the_cluster_can()
         ({"same_node_first": True}, None),
         ({"highly_available": True, "same_node_first": True}, "PreferSameNode"),
     ):
-        [client, discovery] = etcd.services(params(**more))
+        [client, *others] = etcd.services(params(**more))
         assert client["spec"].get("trafficDistribution") == wanted
-        assert "trafficDistribution" not in discovery["spec"], "members are called by name"
+        assert all("trafficDistribution" not in one["spec"] for one in others), "members are called by name"
 
 
 def test_api_servers_look_for_nodes_with_members_but_rather_for_one_each() -> None:

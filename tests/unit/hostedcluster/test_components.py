@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from typing import Any
 
 from tests.support.unit.controlplane import params
@@ -50,3 +51,14 @@ def test_nothing_changes_when_nothing_changed() -> None:
     p, up = params(), workload("Deployment", 1, 1)
     first = components.component(p, "kube-scheduler", up, None, "t1")
     assert components.component(p, "kube-scheduler", up, first, "t2") == first
+
+
+def test_a_part_that_starts_is_told_of_when_it_is_complete_or_late() -> None:
+    born = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+    part = workload("Deployment", 0, 1)
+    part["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+    assert components.due(part, None, born + dt.timedelta(seconds=10)) == 20.0
+    assert components.due(part, None, born + dt.timedelta(seconds=30)) == 0.0
+    assert components.due(part, {"status": {}}, born) == 0.0, "what is told already stays true"
+    part["status"]["availableReplicas"] = 1
+    assert components.due(part, None, born) == 0.0

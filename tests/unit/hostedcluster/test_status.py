@@ -179,8 +179,24 @@ def test_an_etcd_that_sleeps_misses_nothing() -> None:
 
 def test_every_part_that_misses_replicas_is_named() -> None:
     parts = {n: deployment(n, available=n != PARTS[0]) for n in PARTS}
-    result = status.compute(cluster(), healthy(etcd=etcd(0), deployments=parts), NOW)
+    short, made = healthy(etcd=etcd(0), deployments=parts), cluster()
+    made["status"] = status.compute(made, healthy(), NOW)
+    result = status.compute(made, short, LATER)
     assert message(result, "Degraded") == "etcd misses 1 of 1 members; kube-apiserver misses 1 replicas"
+
+
+def test_while_a_control_plane_starts_for_the_first_time_not_every_part_is_a_write() -> None:
+    none = {n: deployment(n, available=False) for n in PARTS}
+    some = none | {PARTS[1]: deployment(PARTS[1])}
+    first = status.compute(cluster(), healthy(etcd=etcd(0), deployments=none, api_health=None), NOW)
+    assert verdict(first, "Degraded") == ("True", "UnavailableReplicas")
+    assert (
+        status_patch(first, status.compute(cluster(), healthy(etcd=etcd(0), deployments=some, api_health=None), NOW))
+        is None
+    )
+    pulled = {PARTS[0]: "pod x: image y cannot be pulled"}
+    stuck = status.compute(cluster(), healthy(deployments=none, troubles=pulled), NOW)
+    assert pulled[PARTS[0]] in message(stuck, "Degraded")
 
 
 def test_a_lost_quorum_is_told_with_the_way_back() -> None:
@@ -288,6 +304,18 @@ def test_the_projection_never_forgets_that_it_was_initialized() -> None:
     second = projected_status.projected(first, down, 0)
     assert (second["ready"], second["initialized"]) == (False, True)
     assert second["externalManagedControlPlane"] is True
+
+
+def test_the_projection_repeats_words_only_when_the_control_plane_has_come_up() -> None:
+    down = status.compute(cluster(), healthy(etcd=etcd(0)), NOW)
+    first = projected_status.projected({}, down, 0)
+    worded = {**down, "conditions": [{**one, "message": "other words"} for one in down["conditions"]]}
+    assert projected_status.projected(first, worded, 0)["conditions"] == first["conditions"]
+    turned = {**down, "conditions": [{**one, "reason": "Other"} for one in down["conditions"]]}
+    assert projected_status.projected(first, turned, 0)["conditions"] != first["conditions"]
+    up = projected_status.projected(first, status.compute(cluster(), healthy(), NOW), 0)
+    again = projected_status.projected(up, worded, 0)
+    assert {one["message"] for one in again["conditions"]} == {"other words"}
 
 
 def test_a_cluster_in_line_says_so_and_a_step_of_the_line_is_no_write() -> None:

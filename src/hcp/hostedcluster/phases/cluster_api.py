@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+import datetime as dt
 
 from hcp.api import names
 from hcp.api.paths import at
 from hcp.controlplane import capi
-from hcp.hostedcluster.scope import Scope
+from hcp.hostedcluster.scope import Learned, Scope
 from hcp.kube.resources import KUBEVIRTCLUSTERS, ROLEBINDINGS
 from hcp.runtime import hibernation
 
+# The address of a new cluster is mostly a moment away; when it comes later, Cluster API writes all it says of it anew.
+PATIENCE = 10.0
 
-async def run(scope: Scope) -> None:
+
+async def run(scope: Scope) -> Learned | None:
     platform = scope.spec.get("platform") or {}
     if platform.get("type") != "KubeVirt":
-        return
+        return None
     bindings, followers = capi.bindings(scope.params), scope.ctx.secret_followers
     # Where official managers gave way to ours it stays, with nobody in it.
     if followers or scope.cache.get(ROLEBINDINGS, names.SECRET_FOLLOWERS, scope.namespace):
         bindings.append(capi.secret_followers(scope.params, followers))
     await asyncio.gather(*(scope.cache.apply(o) for o in bindings))
+    known = scope.cache.get(KUBEVIRTCLUSTERS, scope.params.infra_id, scope.namespace)
+    if known is None and scope.params.api_endpoint is None and (left := _left(scope)) > 0:
+        return Learned(again=left)
     credentials = bool(at(platform, "kubevirt.credentials"))
     live, _ = await asyncio.gather(
         scope.cache.apply(capi.kubevirt_cluster(scope.params, credentials=credentials)),
@@ -36,3 +43,10 @@ async def run(scope: Scope) -> None:
             subresource="status",
         )
         scope.cache.informer(KUBEVIRTCLUSTERS).observe(made)
+    return None
+
+
+def _left(scope: Scope) -> float:
+    """Seconds for which the address is waited for."""
+    made = dt.datetime.fromisoformat(str(scope.cluster["metadata"]["creationTimestamp"]))
+    return PATIENCE - (scope.now - made).total_seconds()

@@ -1,16 +1,16 @@
-"""Network policies, disruption budgets, and files that need no secret."""
+"""Network policies, and files that need no secret."""
 
 from __future__ import annotations
 
 import asyncio
 
-from hcp.controlplane import apiserver_config, audit, disruption, policies, scheduler
+from hcp.controlplane import apiserver_config, audit, policies, scheduler
 from hcp.hostedcluster.scope import Learned, Scope
 
 
 async def run(scope: Scope) -> Learned:
     p = scope.params
-    side = [*policies.policies(p), *disruption.budgets(p)]
+    side = policies.policies(p)
     if (claim := audit.claim(p)) is not None:
         side.append(claim)
     files = (apiserver_config.config(p), scheduler.config(p))
