@@ -49,7 +49,7 @@ def _daemon_set(image: str) -> Manifest:
         "image": image,
         "command": ["haproxy", "-db", "-f", "/etc/canary/haproxy.cfg"],
         "ports": [{"name": "http", "containerPort": PORT, "protocol": "TCP"}],
-        "readinessProbe": m.http_probe("/", "http", periodSeconds=10),
+        "readinessProbe": m.http_probe("/", "http", periodSeconds=10, timeoutSeconds=5),
         "resources": {"requests": {"cpu": "5m", "memory": "16Mi"}, "limits": {"memory": "64Mi"}},
         "securityContext": m.container_security(),
         "volumeMounts": [{"name": "config", "mountPath": "/etc/canary", "readOnly": True}],

@@ -95,8 +95,11 @@ def deployment(
             {"name": "https", "containerPort": HTTPS_PORT, "protocol": "TCP"},
             {"name": "health", "containerPort": HEALTH_PORT, "protocol": "TCP"},
         ],
-        "readinessProbe": m.http_probe("/readyz", "health", periodSeconds=1),
-        "livenessProbe": m.http_probe("/healthz", "health", periodSeconds=10, initialDelaySeconds=20),
+        # HAProxy may take all of a small machine's processor, and this process answers late then: a router that is busy
+        # must neither be taken out of its Service for it nor ended with all its connections, nor ended while it starts.
+        "startupProbe": m.http_probe("/healthz", "health", periodSeconds=1, timeoutSeconds=5, failureThreshold=300),
+        "readinessProbe": m.http_probe("/readyz", "health", periodSeconds=1, timeoutSeconds=5),
+        "livenessProbe": m.http_probe("/healthz", "health", periodSeconds=20, timeoutSeconds=15, failureThreshold=6),
         # As many connections as HAProxy takes need some 650 MB.
         "resources": {"requests": {"cpu": "20m", "memory": "80Mi"}, "limits": {"memory": "1Gi"}},
         "securityContext": m.container_security(),
