@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 
+TRIES = 5
 _MILLISECONDS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}
 
 
@@ -28,19 +29,23 @@ def _nothing() -> float:
 def ask(
     command: list[str], url: str, connections: int, seconds: int, spent: Callable[[], float] = _nothing
 ) -> Measured:
-    """`command` begins wrk; `spent` tells how many seconds of a processor were spent so far."""
-    before = spent()
+    """`command` begins wrk; `spent` tells how many seconds of a processor were spent so far.
+
+    A round in which nobody got a processor says nothing about either side, and is made again.
+    """
     options = ["-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "20s", "--latency"]
-    said = subprocess.run([*command, *options, url], capture_output=True, text=True, check=True).stdout
-    if "Non-2xx" in said or "Socket errors" in said:
-        raise SystemExit(f"not all requests were answered:\n{said}")
-    rate, p99, total = (
-        re.search(p, said) for p in (r"Requests/sec:\s+([\d.]+)", r"99%\s+([\d.]+)(us|ms|s|m)", r"(\d+) requests")
-    )
-    if not (rate and p99 and total) or total[1] == "0":
-        raise SystemExit(f"no request was answered, ask for longer rounds (--seconds):\n{said}")
-    cost = (spent() - before) / int(total[1]) * 1e6
-    return Measured(float(rate[1]), float(p99[1]) * _MILLISECONDS[p99[2]], cost)
+    for _ in range(TRIES):
+        before = spent()
+        said = subprocess.run([*command, *options, url], capture_output=True, text=True, check=True).stdout
+        if "Non-2xx" in said or "Socket errors" in said:
+            raise SystemExit(f"not all requests were answered:\n{said}")
+        rate, p99, total = (
+            re.search(p, said) for p in (r"Requests/sec:\s+([\d.]+)", r"99%\s+([\d.]+)(us|ms|s|m)", r"(\d+) requests")
+        )
+        if rate and p99 and total and total[1] != "0":
+            cost = (spent() - before) / int(total[1]) * 1e6
+            return Measured(float(rate[1]), float(p99[1]) * _MILLISECONDS[p99[2]], cost)
+    raise SystemExit(f"no request was answered, ask for longer rounds (--seconds):\n{said}")
 
 
 @dataclass(frozen=True)
