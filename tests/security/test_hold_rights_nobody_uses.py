@@ -57,6 +57,7 @@ ELSEWHERE: dict[audit.Right, str] = {
     ("coordination.k8s.io", "leases", "get"): "a write to the lease was answered with a conflict: maybe it was our own",
     ("", "serviceaccounts", "create"): "a cluster whose release has storage gets its first node",
     ("", "persistentvolumeclaims", "delete"): "a control plane of three etcd members becomes one of one",
+    ("", "services", "get"): "a base domain of one's own: the Service that its owner made is read",
     ("", "resourcequotas", "create"): "a cluster becomes available, which this one does not",
     ("", "resourcequotas", "patch"): "a cluster becomes available, which this one does not",
     ("", "events", "patch"): "what an event tells happens again, more than some minutes later",
