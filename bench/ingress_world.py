@@ -215,8 +215,7 @@ async def answered(port: int, host: str, wanted: str, path: str = "/") -> None:
 
 async def listed(running: Running, host: str) -> None:
     """Whether a name is known, without asking for it: whoever answers there may take its time."""
-    words = Path(f"/proc/{running.haproxy}/cmdline").read_bytes().split(b"\0")
-    folder = Path(words[words.index(b"-f") + 1].decode()).parent
+    folder = Path(f"/proc/{running.haproxy}/cwd")  # where it keeps its files
     for _ in range(600):
         tables = [await _said(folder, f"show map {folder}/{name}.map") for name in (HTTP, HTTPS)]
         if all(f" {host}/ " in table for table in tables):

@@ -71,12 +71,25 @@ def release(management: Cluster, infra: Cluster) -> str:
 
 
 @pytest.fixture(scope="module")
-def remote(infra_kubeconfig: Path, terminal: Shell, release: str, clusters_namespace: str) -> Iterator[Hosted]:
+def trust(infra: Cluster, terminal: Shell) -> str:
+    """Whom machines believe about the registry beside them: each embedded cluster signs for its own."""
+    if not infra.name:
+        return ""
+    signed = infra.get("configmap", "registry-ca", "-n", "openshift-config")["data"]
+    (terminal.folder / "infra-registry.crt").write_text("".join(signed.values()))
+    return " --additional-trust-bundle $HOME/infra-registry.crt"
+
+
+@pytest.fixture(scope="module")
+def remote(
+    infra_kubeconfig: Path, terminal: Shell, release: str, trust: str, clusters_namespace: str
+) -> Iterator[Hosted]:
     made = Hosted("remote", clusters_namespace, 1)
     try:
         terminal.run(
             f"hcp create cluster kubevirt {made.words} --node-pool-replicas {made.workers} --pull-secret $PULL_SECRET"
-            f" {SIZE} --infra-namespace={NAMESPACE} --infra-kubeconfig-file=$HOME/{infra_kubeconfig.name}{release}"
+            f" {SIZE} --infra-namespace={NAMESPACE} --infra-kubeconfig-file=$HOME/{infra_kubeconfig.name}"
+            f"{release}{trust}"
         )
         terminal.run(f"hcp wait cluster {made.name} -n {made.namespace} --control-plane --timeout 20m", seconds=1300)
         yield made
