@@ -15,13 +15,15 @@ QEMU_PROCESSOR = ",".join(["max", *(f"{name}=off" for name in SLOW)])
 
 
 def without_slow_instructions() -> list[Object]:
-    """Machines that ask for no processor of their own; KubeVirt calls it `host-model` before it makes them. It can be
-    told one model for all, but no features for all, and older models lack new instructions that programs need, too.
+    """Machines that ask for no processor of their own; KubeVirt calls theirs `host-model`, after this policy was asked.
+    It can be told one model for all, but no features for all, and older models lack new instructions, too. Machines
+    that say nothing of processors, not even how many, are left alone: hosted clusters have none.
     """
     common = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": NAME}}
     machines = {"apiGroups": ["kubevirt.io"], "apiVersions": ["*"], "resources": ["virtualmachineinstances"]}
     asked = "object.spec.domain.?cpu"
-    unasked = f'{asked}.model.orValue("") == "host-model" && !{asked}.features.hasValue()'
+    unasked = f'{asked}.hasValue() && {asked}.model.orValue("host-model") == "host-model"'
+    unasked += f" && !{asked}.features.hasValue()"
     features = [{"name": name, "policy": "disable"} for name in SLOW]
     patch = f'[JSONPatch{{op: "add", path: "/spec/domain/cpu/features", value: {json.dumps(features)}}}]'
     policy = {
