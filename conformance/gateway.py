@@ -105,6 +105,8 @@ def follow(options: Options, kubectl: Kubectl, domain: str, images: dict[str, st
     address = kubectl.answer("get", "service", ingress.SERVICE, *where, "-o", "jsonpath={.spec.clusterIP}")
     pod = ["-n", objects.NAMESPACE, f"pod/{objects.NAME}"]
     kubectl("delete", *pod, "--ignore-not-found")
+    # What a run that was ended left behind.
+    kubectl("delete", "namespace", *objects.LEFT_BEHIND, "--ignore-not-found")
     hosts = {f"{ingress.NAME}.{domain}": address}
     kubectl.apply(objects.suite(images, hosts, options.focus, options.more))
     kubectl("wait", *pod, "--for=jsonpath={.status.phase}=Running", _WAIT)

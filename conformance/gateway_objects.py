@@ -15,6 +15,7 @@ from hcp.router.ingresses import ANY_HOST
 Object = dict[str, Any]
 NAMESPACE = NAME = "gateway-conformance"
 CLASS = "hcp"
+LEFT_BEHIND = tuple(f"gateway-conformance-{one}" for one in ("infra", "app-backend", "web-backend"))
 PROFILES = ("GATEWAY-HTTP", "GATEWAY-TLS")
 # What the tests' manifests ask for, and which image of ours stands in for it.
 INSTEAD = {"registry.k8s.io/gateway-api/echo-basic": "echo-basic", "registry.k8s.io/coredns/coredns": "coredns"}
@@ -43,6 +44,8 @@ def suite(images: Mapping[str, str], hosts: Mapping[str, str], focus: str, more:
     instead = ",".join(f"{theirs}={images[ours]}" for theirs, ours in INSTEAD.items())
     words = {
         "test.v": "true",
+        # They wait for answers more than they compute.
+        "test.parallel": "16",
         "test.timeout": f"{_WHOLE_RUN}s",
         "gateway-class": CLASS,
         "conformance-profiles": ",".join(PROFILES),

@@ -6,10 +6,11 @@ the folder may have spaces, which no argument of a converter can have.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hcp.router import maps, option_rules, options, waiting
+from hcp.router import maps, option_rules, options, unanswered, waiting
 
 # How many pods of a host are tried before a connection is given up.
 ATTEMPTS = 3
@@ -138,8 +139,10 @@ def _tls_attempt(settings: Settings, attempt: int) -> list[str]:
         *_ended_here(settings, attempt, verb, hello),
         *([f"  {look}"] if wakes else []),
         # No such host: perhaps somebody claims every name beside it.
+        *([f"  {verb} set-var(sess.host) var(sess.key) {missing}"] if _ends(settings, attempt) else []),
         f"  {verb} set-var(sess.key) var(sess.key),regsub(^[^.]*,*) {missing}",
         f"  {verb} set-var(sess.n) var(sess.key),map_str_int({count}) {missing}",
+        *_waited_for(settings, attempt, verb, missing),
         *(f"  {line}" for line in [*guards, *option_rules.start(attempt)]),
         *(f"  {line}" for line in _choose(verb, "sess", address, "var(sess.start)")),
         f"  {verb} accept if {{ var(sess.to) -m found }}",
@@ -164,6 +167,14 @@ def _tls_attempt(settings: Settings, attempt: int) -> list[str]:
             f"  server again {_again(attempt + 1)} {NAMING}",
         ]
     return lines
+
+
+def _waited_for(settings: Settings, attempt: int, verb: str, missing: str) -> list[str]:
+    """Where Gateways are served too."""
+    if not _ends(settings, attempt):
+        return []
+    count, end, waiting_for = (map_name(one) for one in (maps.TLS_COUNT, maps.TLS_END, maps.LISTENERS))
+    return [f"  {line}" for line in unanswered.of_connections(verb, count, end, waiting_for, missing)]
 
 
 def _named(settings: Settings) -> list[str]:
@@ -223,7 +234,7 @@ def _ended_here(settings: Settings, attempt: int, verb: str, hello: str) -> list
     return [f"  {verb} set-var(sess.end) var(sess.key),map_str({map_name(maps.TLS_END)}) {hello}"]
 
 
-def _web(table: str, *more: str) -> list[str]:
+def _web(table: str, *more: str, deeper: Iterable[str] = ()) -> list[str]:
     """From host and path to a pod: the longest place that fits, then the same for `*.domain`, then for any name.
 
     Every request pays for every line, so there are few. Where nothing is found, what follows finds nothing either, and
@@ -238,6 +249,7 @@ def _web(table: str, *more: str) -> list[str]:
         f"{verb} set-var(txn.page) req.hdr(host),lower,field(1,:),concat(,txn.path{end})",
         f"{verb} set-var(txn.row) var(txn.page),map_beg({count})",
         f"{verb} set-var(txn.row) var(txn.page),regsub(^[^./]*,*),map_beg({count}) {missing}",
+        *(f"{verb} set-var(txn.row) var(txn.page),{one},map_beg({count}) {missing}" for one in deeper),
         f"{verb} set-var(txn.row) str(*),concat(,txn.path{end}),map_beg({count}) {missing}",
         f"{verb} set-var(txn.n) var(txn.row),field(1,@)",
         f"{verb} set-var(txn.key) var(txn.row),field(2,@)",
@@ -249,13 +261,13 @@ def _web(table: str, *more: str) -> list[str]:
     return [f"  {line}" for line in lines]
 
 
-def _nobody() -> list[str]:
+def _nobody(settings: Settings) -> list[str]:
     """Where requests stay that no pod answers."""
     return [
         f"backend {NOBODY}",
         "  mode http",
         f"  http-request redirect location {SECURE} code 302 if {{ var(txn.row) -m str {maps.REDIRECT} }}",
-        f"  http-request redirect location {SECURE} code 301 if {{ var(txn.row) -m str {maps.REDIRECT_FOREVER} }}",
+        *(f"  {line}" for line in (unanswered.of_requests(map_name(maps.LISTENERS)) if settings.ends_tls else [])),
         '  http-request return status 503 content-type text/plain string "No Route answers this host."',
     ]
 
@@ -275,6 +287,7 @@ def _end(settings: Settings) -> list[str]:
         *_web(
             maps.HTTPS,
             f"set-header X-Forwarded-Port 443 unless {{ var(txn.row) -m end @{options.FORWARDED} }}",
+            deeper=unanswered.deeper("./"),
         ),
         *_backend(TRUSTED, "use-server %[var(txn.row),field(4,@)] if TRUE"),
     ]
@@ -294,8 +307,8 @@ def _http(settings: Settings) -> list[str]:
         "  mode http",
         *settings.binds(settings.http_port),
         "  monitor-uri /_router/healthz",
-        *_web(maps.HTTP),
-        *_nobody(),
+        *_web(maps.HTTP, deeper=unanswered.deeper("./") if settings.ends_tls else ()),
+        *_nobody(settings),
         f"backend {maps.PODS}",
         "  mode http",
         "  option forwardfor",

@@ -16,6 +16,7 @@ from hcp.router import admission, backends, maps, terminating
 from hcp.router.book import Book
 from hcp.router.changes import Changes
 from hcp.router.claims import Route
+from hcp.router.gateway import listeners, translate
 from hcp.router.haproxy import HAProxy
 from hcp.router.refused import Refused
 from hcp.router.reports import MAX_RETRY, RETRY, Reports
@@ -29,6 +30,8 @@ log = logging.getLogger(__name__)
 SETTLE = 0.02
 # However often Routes are edited, at least as long is rested as was worked, up to this.
 MAX_REST = 2.0
+# Whose the rows are that say what listeners of Gateways wait for: no Route has such a name.
+WAITING = "~listeners"
 
 ROUTES = metrics.Gauge("hcp_router_routes", "Routes, by whether they are served.", ["admitted"])
 PUSHES = metrics.Counter("hcp_router_table_changes_total", "Tables handed to HAProxy, by table.", ["table"])
@@ -74,6 +77,11 @@ class Router:
     def domain(self) -> str:
         """The apps domain: the one given, else what the cluster's ingress configuration says."""
         return self._domain or self._sources.domain
+
+    @property
+    def _domains(self) -> tuple[str, ...]:
+        """Names below these belong to all namespaces."""
+        return tuple(one.lower() for one in (self.domain, self._sources.apps_domain) if one)
 
     async def run(self) -> None:
         """Work until cancelled."""
@@ -161,6 +169,9 @@ class Router:
             self._sources.apps_domain,
         )
         book.follow(policy)
+        if self._gateways and self._sources.gateways is not None:
+            waited_for = self._sources.gateways.waited_for(self._domains)
+            self._tables.put(WAITING, {(maps.LISTENERS, name): "1" for name in waited_for})
         while True:
             self._due |= book.decide(self._refused.words)
             for key in self._due:
@@ -205,7 +216,9 @@ class Router:
             addresses = []
         since = sleeps_since(route) if self._haproxy.settings.wakes else ""
         http2 = bool(addresses) and self._speaks_http2(route)
-        rows = maps.rows_of(decision, route, addresses, http2=http2, asleep=bool(since))
+        # Nobody has all names below a domain that belongs to all.
+        deep = bool(translate.owner_of(key)) and not listeners.covers(decision.name, self._domains)
+        rows = maps.rows_of(decision, route, addresses, http2=http2, asleep=bool(since), deep=deep)
         self.sleepers.put(key, decision.name if (maps.TLS_ASLEEP, decision.name) in rows else "", since)
         return rows
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from hcp.api.paths import at
 from hcp.router.admission import ANY, Decision, termination
+from hcp.router.backends import SEPARATOR
 from hcp.router.options import Options, prefixes
 
 TLS_COUNT = "tls-count"
@@ -23,6 +24,8 @@ TLS_END = "tls-end"
 TLS_ASLEEP = "tls-asleep"
 # What annotations ask for, by the digest of a place or by the name of a TLS connection, and who may come there.
 OPTIONS, TLS_OPTIONS, ALLOWED = "options", "tls-options", "allowed"
+# Names that listeners of Gateways wait for, each with how requests come there. What no route of them has is not found.
+LISTENERS = "listeners"
 
 
 # The addresses of places, by digest and number: the same for requests over TLS and without.
@@ -32,7 +35,7 @@ HTTP, HTTPS = "http-count", "https-count"
 # Addresses first: a host that grows must not be asked for an address that is not there yet. Nor is a place open before
 # it is known who may come there. What goes away does so in the opposite order.
 PLAIN = (ALLOWED, OPTIONS, TLS_OPTIONS, TLS_ADDRESS, TLS_COUNT, ADDRESS, HTTP)
-ENDING = (HTTPS, TLS_END)
+ENDING = (HTTPS, TLS_END, LISTENERS)
 ORDER = (*PLAIN, TLS_ASLEEP, *ENDING)
 # Tables whose values HAProxy reads as numbers.
 NUMBERS = (TLS_COUNT,)
@@ -64,7 +67,13 @@ NO_TRUST = "plain"
 # Stands where pods speak HTTP/2 without TLS.
 HTTP2 = "h2c"
 # The row of a place whose requests are sent to HTTPS.
-REDIRECT, REDIRECT_FOREVER = "redirect", "redirect-forever"
+REDIRECT = "redirect"
+# Between the words of a row that says where to send requests, and with which codes that can be said.
+GOTO, GOTO_CODES = "|", (301, 302, 303, 307, 308)
+# The rows of places that lead nowhere, or whose pods are not ready: nobody else's shorter path answers instead.
+ANSWERS = {500: "answer-500", 503: "answer-503"}
+# A wildcard of a Gateway is any number of labels, of a Route one.
+DEEP = "**."
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +136,18 @@ class Rows(dict[Row, str]):
     def add_end(self, name: str) -> None:
         self[TLS_END, name] = "1"
 
-    def add_redirect(self, place: Place, *, forever: bool = False) -> None:
-        self[HTTP, place.key] = REDIRECT_FOREVER if forever else REDIRECT
+    def add_redirect(self, place: Place) -> None:
+        self[HTTP, place.key] = REDIRECT
+
+    def add_goto(self, table: str, place: Place, row: str) -> None:
+        self[table, place.key] = row
+
+    def add_answer(self, table: str, place: Place, code: int) -> None:
+        self[table, place.key] = ANSWERS[code]
+
+    def add_refused(self, name: str) -> None:
+        """Connections with this name are closed: there is no address, and nobody else is to show a certificate."""
+        self[TLS_COUNT, name] = "0"
 
     def _addresses(self, table: str, key: str, addresses: list[str]) -> None:
         for number, address in enumerate(addresses):
@@ -142,37 +161,59 @@ class Rows(dict[Row, str]):
 
 
 def rows_of(
-    decision: Decision, route: Mapping[str, Any], addresses: list[str], *, http2: bool = False, asleep: bool = False
+    decision: Decision,
+    route: Mapping[str, Any],
+    addresses: list[str],
+    *,
+    http2: bool = False,
+    asleep: bool = False,
+    deep: bool = False,
 ) -> Rows:
     """What tables hold of a Route. One without ready endpoints is left out: its clients are refused at once.
 
-    `http2`: whether its pods speak HTTP/2 without TLS; `asleep`: whether its clients wait until it has pods.
+    `http2`: whether its pods speak HTTP/2 without TLS; `asleep`: whether its clients wait until it has pods; `deep`:
+    whether a wildcard is any number of labels.
     """
     rows = Rows()
     if not decision.admitted:
         return rows
+    names = [decision.name]
+    if deep and decision.wildcard:
+        names.append(DEEP + decision.name.removeprefix("*."))
+    for name in names:
+        _add(rows, name, decision, route, addresses, http2, asleep)
+    return rows
+
+
+def _add(
+    rows: Rows, name: str, decision: Decision, route: Mapping[str, Any], addresses: list[str], http2: bool, asleep: bool
+) -> None:
     spec, how = route.get("spec") or {}, termination(route)
-    place = Place(
-        decision.name, str(spec.get("path") or ""), bool(spec.get("exactPath")), str(spec.get("scheme") or "")
-    )
+    place = Place(name, str(spec.get("path") or ""), bool(spec.get("exactPath")), str(spec.get("scheme") or ""))
     insecure = at(spec, "tls.insecureEdgeTerminationPolicy")
     trust = trust_name(str(at(spec, "tls.destinationCACertificate"))) if how == "reencrypt" else ""
     trust = trust or (HTTP2 if http2 else "")
+    # No object of a user can have such a name.
+    made_here = SEPARATOR in decision.key
+    goto, answer = (spec.get("redirect"), None if addresses else spec.get("answers")) if made_here else (None, None)
     if how == "passthrough":
-        rows.add_tls(decision.name, addresses, decision.options)
+        rows.add_tls(name, addresses, decision.options)
+        if answer:
+            rows.add_refused(name)
         if asleep and not addresses and not decision.wildcard:
-            rows.add_asleep(decision.name, decision.options)
-    elif how:
-        rows.add_web(HTTPS, place, addresses, trust, decision.options)
-        if decision.name != ANY:
-            rows.add_end(decision.name)
-    if spec.get("redirect") and not how:
-        rows.add_redirect(place, forever=spec["redirect"] == 301)
-    elif how and insecure == "Redirect":
+            rows.add_asleep(name, decision.options)
+    else:
+        if how and name != ANY:
+            rows.add_end(name)
+        for table in ([HTTPS] if how else []) + ([HTTP] if not how or insecure == "Allow" else []):
+            if goto:
+                rows.add_goto(table, place, goto)
+            elif answer:
+                rows.add_answer(table, place, answer)
+            else:
+                rows.add_web(table, place, addresses, trust, decision.options)
+    if how and insecure == "Redirect":
         rows.add_redirect(place)
-    elif not how or (how != "passthrough" and insecure == "Allow"):
-        rows.add_web(HTTP, place, addresses, trust, decision.options)
-    return rows
 
 
 def _digest(text: str) -> str:

@@ -101,6 +101,11 @@ class Gateways:
         classes = (one for one in self._list(r.GATEWAYCLASSES) if listeners.is_ours(one))
         return any(annotations_of(one).get(ANY_HOST) == "true" for one in classes)
 
+    def waited_for(self, domains: Iterable[str]) -> set[str]:
+        """Names that listeners wait for, whether a route has them or not."""
+        found = [one for of_gateway in self._listeners.values() for one in of_gateway]
+        return listeners.waited_for(found, tuple(domains), any_host=self.any_host())
+
     async def report(self, decisions: Iterable[Decision], where: str) -> None:
         """Say what became of each, where it is not said yet."""
         if not self._of:

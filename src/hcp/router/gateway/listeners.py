@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hcp import pki
 from hcp.api.paths import at
+from hcp.router import hosts
 from hcp.router.gateway import grants
 from hcp.router.gateway.grants import GROUP, Reference
 from hcp.runtime.conditions import Verdict
@@ -17,6 +20,7 @@ CONTROLLER = "hcp.openshift.io/gateway-controller"
 Secrets = Callable[[str, str], tuple[str, str] | None]
 PORTS = {"HTTP": 80, "HTTPS": 443, "TLS": 443}
 KINDS = {"HTTP": "HTTPRoute", "HTTPS": "HTTPRoute", "TLS": "TLSRoute"}
+RESOLVED: Verdict = (True, "ResolvedRefs", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +66,7 @@ def _listener(gateway: Object, given: Object, secrets: Secrets, known: list[Obje
     namespace = str(meta.get("namespace") or "")
     kinds, wrong_kinds = _kinds(given, protocol)
     certificate: tuple[str, str] | None = None
-    resolved: Verdict = (True, "ResolvedRefs", "")
+    resolved = RESOLVED
     if protocol == "HTTPS":
         certificate, resolved = _certificate(given, namespace, secrets, known)
     if wrong_kinds:
@@ -114,8 +118,38 @@ def _certificate(
         if not grants.permitted(Reference("Gateway", namespace, "", "Secret", where, name), known):
             return None, (False, "RefNotPermitted", f"No ReferenceGrant in {where} permits it")
         if pair := secrets(where, name):
-            return pair, (True, "ResolvedRefs", "")
+            wrong = _problem(*pair)
+            return (None, (False, "InvalidCertificateRef", f"The Secret {wrong}")) if wrong else (pair, RESOLVED)
     return None, (False, "InvalidCertificateRef", "There is no such Secret of type kubernetes.io/tls")
+
+
+def waited_for(found: Iterable[Listener], domains: Iterable[str], *, any_host: bool) -> set[str]:
+    """Names and how requests come there, as HAProxy looks them up: what no route of them has is not found.
+
+    `domains` belong to all namespaces: nobody waits for all of their names. `any_host`: whether somebody may for any.
+    """
+    names = {
+        f"{one.hostname or '*'}/{one.protocol.lower()}" for one in found if one.works and (one.hostname or any_host)
+    }
+    if "*/https" in names:
+        # Who shows a certificate for any name comes before who would close the connection.
+        names.discard("*/tls")
+    return {one for one in names if one.startswith("*/") or _may_wait(one.partition("/")[0], domains)}
+
+
+def _may_wait(name: str, domains: Iterable[str]) -> bool:
+    return hosts.is_host(name.removeprefix("*.")) and not covers(name, domains)
+
+
+def covers(name: str, domains: Iterable[str]) -> bool:
+    """Whether a wildcard of any number of labels takes the names below one of these domains."""
+    return name.startswith("*.") and any(f".{one}".endswith(name[1:]) for one in domains if one)
+
+
+@functools.lru_cache(maxsize=1024)
+def _problem(certificate: str, key: str) -> str:
+    """Why HAProxy would not show it; empty when it would. Looked at once, however often Gateways are."""
+    return pki.pair_problem(pki.KeyPair(certificate.encode(), key.encode()))
 
 
 def shared(listener: str, route: str) -> str | None:
