@@ -18,6 +18,7 @@ from hcp.router.changes import Changes
 from hcp.router.claims import Route
 from hcp.router.gateway import listeners, translate
 from hcp.router.haproxy import HAProxy
+from hcp.router.keys import Certificate
 from hcp.router.refused import Refused
 from hcp.router.reports import MAX_RETRY, RETRY, Reports
 from hcp.router.sleepers import Sleepers, sleeps_since
@@ -32,6 +33,8 @@ SETTLE = 0.02
 MAX_REST = 2.0
 # Whose the rows are that say what listeners of Gateways wait for: no Route has such a name.
 WAITING = "~listeners"
+# Whose the default certificate is where a Gateway shows another one for names that nobody has.
+OWN = "~default"
 
 ROUTES = metrics.Gauge("hcp_router_routes", "Routes, by whether they are served.", ["admitted"])
 PUSHES = metrics.Counter("hcp_router_table_changes_total", "Tables handed to HAProxy, by table.", ["table"])
@@ -111,10 +114,17 @@ class Router:
 
     async def _take_certificate(self) -> bool:
         """Hand the default certificate over, if there is one by now; another one is taken while HAProxy runs."""
-        pair = self._sources.pair(*self._certificate.split("/", 1))
-        if pair is not None:
-            await self._haproxy.keys.set_default(f"{pair[0]}\n{pair[1]}")
-        return pair is not None
+        pair = self._sources.certificate(self._certificate)
+        if pair is None:
+            return False
+        own, keys = "\n".join(pair), self._haproxy.keys
+        instead = self._sources.any_certificate()
+        if self._haproxy.alive and self.domain:
+            # Names of the cluster itself keep its own certificate.
+            aside = {OWN: Certificate(f"*.{self.domain}", own)} if instead else {}
+            instead = "" if await keys.push([OWN], aside, {}) else instead
+        await keys.set_default(instead or own)
+        return True
 
     async def _pass(self) -> None:
         self._read(self._changes.take())

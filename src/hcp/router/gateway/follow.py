@@ -106,6 +106,12 @@ class Gateways:
         found = [one for of_gateway in self._listeners.values() for one in of_gateway]
         return listeners.waited_for(found, tuple(domains), any_host=self.any_host())
 
+    def any_certificate(self) -> tuple[str, str] | None:
+        """What is shown for names that nobody has: that of the listener for any name, where one may be."""
+        found = [one for _, every in sorted(self._listeners.items()) for one in every if one.works and not one.hostname]
+        pairs = [one.certificate for one in found if one.certificate is not None]
+        return pairs[0] if pairs and self.any_host() else None
+
     async def report(self, decisions: Iterable[Decision], where: str) -> None:
         """Say what became of each, where it is not said yet."""
         if not self._of:
