@@ -16,6 +16,7 @@ from hcp.api.paths import at
 from hcp.router.admission import ANY, Decision, termination
 from hcp.router.backends import SEPARATOR
 from hcp.router.options import Options, prefixes
+from hcp.router.scripted import CHOOSING, WORDS, encoded
 
 TLS_COUNT = "tls-count"
 TLS_ADDRESS = "tls-address"
@@ -26,6 +27,8 @@ TLS_ASLEEP = "tls-asleep"
 OPTIONS, TLS_OPTIONS, ALLOWED = "options", "tls-options", "allowed"
 # Names that listeners of Gateways wait for, each with how requests come there. What no route of them has is not found.
 LISTENERS = "listeners"
+# Rules of hosts whose requests are told apart by more than paths, and what is changed for whom: the script's.
+CHOICES, CHANGES = "choices", "changes"
 
 
 # The addresses of places, by digest and number: the same for requests over TLS and without.
@@ -35,8 +38,8 @@ HTTP, HTTPS = "http-count", "https-count"
 # Addresses first: a host that grows must not be asked for an address that is not there yet. Nor is a place open before
 # it is known who may come there. What goes away does so in the opposite order.
 PLAIN = (ALLOWED, OPTIONS, TLS_OPTIONS, TLS_ADDRESS, TLS_COUNT, ADDRESS, HTTP)
-ENDING = (HTTPS, TLS_END, LISTENERS)
-ORDER = (*PLAIN, TLS_ASLEEP, *ENDING)
+ENDING = (HTTPS, TLS_END, LISTENERS, CHANGES, CHOICES)
+ORDER = (*PLAIN[:-1], CHANGES, CHOICES, HTTP, TLS_ASLEEP, HTTPS, TLS_END, LISTENERS)
 # Tables whose values HAProxy reads as numbers.
 NUMBERS = (TLS_COUNT,)
 # A table and a key in it.
@@ -85,6 +88,9 @@ class Place:
     exact: bool = False
     # Of a Gateway's routes one may have the place in plain HTTP, and another the same place with TLS.
     scheme: str = ""
+    # What else is wanted of requests, and where this stands among the rules of its host: its list, its number in it.
+    when: str = ""
+    choice: Mapping[str, Any] | None = None
 
     @property
     def key(self) -> str:
@@ -93,7 +99,7 @@ class Place:
 
     @property
     def digest(self) -> str:
-        return _digest(f"{self.exact} {self.key}{self.scheme}")
+        return _digest(f"{self.exact} {self.key}{self.scheme}{self.when}")
 
 
 # Of a Route that asks for nothing by annotations.
@@ -111,7 +117,13 @@ class Rows(dict[Row, str]):
             self._addresses(TLS_ADDRESS, name, addresses)
 
     def add_web(
-        self, table: str, place: Place, addresses: list[str], trust: str = "", options: Options = AS_ALL
+        self,
+        table: str,
+        place: Place,
+        addresses: list[str],
+        trust: str = "",
+        options: Options = AS_ALL,
+        changes: str = "",
     ) -> None:
         """The longest place that fits is taken; the value names it by its digest, and who the pod's TLS is checked by.
 
@@ -120,9 +132,11 @@ class Rows(dict[Row, str]):
         """
         if addresses:
             digest, level = place.digest, f"@{options.level}" if options.any else ""
-            plain = REWRITING if options.rewrites else WITH_OPTIONS if level else PODS
+            plain = REWRITING if options.rewrites or changes else WITH_OPTIONS if level else PODS
             backend = {"": plain, HTTP2: PLAIN_HTTP2}.get(trust, TRUSTED)
-            self[table, place.key] = f"{len(addresses)}@{digest}@{backend}@{trust or NO_TRUST}{level}"
+            self._put(table, place, f"{len(addresses)}@{digest}@{backend}@{trust or NO_TRUST}{level}")
+            if changes:
+                self[CHANGES, digest] = changes
             if level:
                 self._options(OPTIONS, digest, digest, options)
             self._addresses(ADDRESS, digest, addresses)
@@ -140,14 +154,23 @@ class Rows(dict[Row, str]):
         self[HTTP, place.key] = REDIRECT
 
     def add_goto(self, table: str, place: Place, row: str) -> None:
-        self[table, place.key] = row
+        self._put(table, place, row)
 
     def add_answer(self, table: str, place: Place, code: int) -> None:
-        self[table, place.key] = ANSWERS[code]
+        self._put(table, place, ANSWERS[code])
 
     def add_refused(self, name: str) -> None:
         """Connections with this name are closed: there is no address, and nobody else is to show a certificate."""
         self[TLS_COUNT, name] = "0"
+
+    def _put(self, table: str, place: Place, row: str) -> None:
+        """The script reads of a host with choices how many there are, and then one after the other."""
+        if (choice := place.choice) is None:
+            self[table, place.key] = row
+            return
+        self[table, f"{place.name}/"] = f"{CHOOSING}{choice['list']}{CHOOSING}{choice['of']}"
+        words = ("e" if place.exact else "p", encoded(place.path.rstrip("/") or "/"), place.when or WORDS * 2, row)
+        self[CHOICES, f"{choice['list']}#{choice['number']}"] = WORDS.join(words)
 
     def _addresses(self, table: str, key: str, addresses: list[str]) -> None:
         for number, address in enumerate(addresses):
@@ -189,12 +212,14 @@ def _add(
     rows: Rows, name: str, decision: Decision, route: Mapping[str, Any], addresses: list[str], http2: bool, asleep: bool
 ) -> None:
     spec, how = route.get("spec") or {}, termination(route)
-    place = Place(name, str(spec.get("path") or ""), bool(spec.get("exactPath")), str(spec.get("scheme") or ""))
+    # No object of a user can have such a name.
+    made_here = SEPARATOR in decision.key
+    beyond = (spec.get("when") or "", spec.get("choice")) if made_here else ("", None)
+    path, exact = str(spec.get("path") or ""), bool(spec.get("exactPath"))
+    place = Place(name, path, exact, str(spec.get("scheme") or ""), *beyond)
     insecure = at(spec, "tls.insecureEdgeTerminationPolicy")
     trust = trust_name(str(at(spec, "tls.destinationCACertificate"))) if how == "reencrypt" else ""
     trust = trust or (HTTP2 if http2 else "")
-    # No object of a user can have such a name.
-    made_here = SEPARATOR in decision.key
     goto, answer = (spec.get("redirect"), None if addresses else spec.get("answers")) if made_here else (None, None)
     if how == "passthrough":
         rows.add_tls(name, addresses, decision.options)
@@ -211,7 +236,8 @@ def _add(
             elif answer:
                 rows.add_answer(table, place, answer)
             else:
-                rows.add_web(table, place, addresses, trust, decision.options)
+                changes = str(spec.get("changes") or "") if made_here else ""
+                rows.add_web(table, place, addresses, trust, decision.options, changes)
     if how and insecure == "Redirect":
         rows.add_redirect(place)
 

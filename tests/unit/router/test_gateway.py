@@ -75,15 +75,26 @@ def test_a_rule_becomes_routes_that_are_held_to_the_same_words() -> None:
 @pytest.mark.parametrize(
     "rule",
     [
-        {"matches": [{"headers": [{"name": "x", "value": "y"}]}]},
-        {"matches": [{"method": "GET"}]},
-        {"matches": [{"queryParams": [{"name": "x", "value": "y"}]}]},
+        {"matches": [{"headers": [{"name": "x", "value": "y.*", "type": "RegularExpression"}]}]},
+        {"matches": [{"headers": [{"name": "x y", "value": "y"}]}]},
+        {"matches": [{"method": "GRAB"}]},
+        {"matches": [{"queryParams": [{"name": "x", "value": "y", "type": "RegularExpression"}]}]},
         {"matches": [{"path": {"type": "RegularExpression", "value": "/.*"}}]},
         {"filters": [{"type": "RequestMirror", "requestMirror": {}}]},
-        {"filters": [{"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": []}}]},
+        {"filters": [{"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": "Host"}]}}]},
+        {"filters": [{"type": "ResponseHeaderModifier", "responseHeaderModifier": {"remove": ["Content-Length"]}}]},
+        {"filters": [{"type": "RequestHeaderModifier", "requestHeaderModifier": {"add": [{"name": "x\r\ny"}]}}]},
+        {
+            "filters": [
+                {
+                    "type": "RequestHeaderModifier",
+                    "requestHeaderModifier": {"add": [{"name": "x", "value": "y\r\nz: 1"}]},
+                }
+            ]
+        },
         {"filters": [{"type": "RequestRedirect", "requestRedirect": {"hostname": "evil.test/|x"}}]},
         {"filters": [{"type": "RequestRedirect", "requestRedirect": {"statusCode": 418}}]},
-        {"filters": [{"type": "URLRewrite", "urlRewrite": {"hostname": "x.test"}}]},
+        {"filters": [{"type": "URLRewrite", "urlRewrite": {"hostname": "x.test:80"}}]},
         {"timeouts": {"request": "soon"}},
         {"backendRefs": [{"name": "s", "port": 80, "filters": [{"type": "RequestHeaderModifier"}]}]},
     ],

@@ -13,7 +13,7 @@ from hcp.kube import Client, Resource
 from hcp.kube import resources as r
 from hcp.kube.errors import NotFound
 from hcp.router.admission import Decision, key_of
-from hcp.router.gateway import listeners, status, translate
+from hcp.router.gateway import listeners, matches, status, translate
 from hcp.router.ingresses import ANY_HOST
 from hcp.runtime import Informer
 from hcp.runtime.conditions import now
@@ -94,6 +94,7 @@ class Gateways:
                 with _harmless(live):
                     attached = self._attached[kind, key_of(live)] = translate.attach(live, kind, world)
                     found |= {key_of(made): made for one in attached for made in one.routes}
+        matches.choose(found.values())
         return found
 
     def any_host(self) -> bool:

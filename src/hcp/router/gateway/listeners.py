@@ -88,13 +88,13 @@ def _listener(gateway: Object, given: Object, secrets: Secrets, known: list[Obje
 def _accepted(given: Object, protocol: str, port: int) -> Verdict:
     if protocol not in PORTS:
         return False, "UnsupportedProtocol", f"Served here: {', '.join(PORTS)}"
-    if port != PORTS[protocol]:
-        return False, "PortUnavailable", f"This router has port {PORTS[protocol]} for {protocol}, and no other"
     mode = at(given, "tls.mode") or "Terminate"
     if protocol == "TLS" and mode != "Passthrough":
         return False, "UnsupportedValue", "TLS is passed on here: write tls.mode Passthrough, or protocol HTTPS"
     if protocol == "HTTPS" and mode != "Terminate":
         return False, "UnsupportedValue", "With protocol HTTPS TLS ends here: write tls.mode Terminate, or protocol TLS"
+    if port != PORTS[protocol]:
+        return False, "PortUnavailable", f"This router has port {PORTS[protocol]} for {protocol}, and no other"
     return True, "Accepted", ""
 
 

@@ -12,13 +12,14 @@ from hcp.router.gateway.translate import Attached
 from hcp.runtime.conditions import Verdict, with_verdicts
 
 Object = Mapping[str, Any]
-# In the words of the Gateway API's project. Of HTTPRoute all but what has to do with headers is served.
+# In the words of the Gateway API's project.
 FEATURES = (
     *("Gateway", "HTTPRoute", "ReferenceGrant", "TLSRoute"),
     *("HTTPRoute303RedirectStatusCode", "HTTPRoute307RedirectStatusCode", "HTTPRoute308RedirectStatusCode"),
     *("HTTPRouteBackendProtocolH2C", "HTTPRouteBackendProtocolWebSocket", "HTTPRouteBackendTimeout"),
-    *("HTTPRouteNamedRouteRule", "HTTPRoutePathRedirect", "HTTPRoutePortRedirect", "HTTPRouteRequestTimeout"),
-    "HTTPRouteSchemeRedirect",
+    *("HTTPRouteHostRewrite", "HTTPRouteMethodMatching", "HTTPRouteNamedRouteRule", "HTTPRoutePathRedirect"),
+    *("HTTPRoutePathRewrite", "HTTPRoutePortRedirect", "HTTPRouteQueryParamMatching", "HTTPRouteRequestTimeout"),
+    *("HTTPRouteResponseHeaderModification", "HTTPRouteSchemeRedirect"),
 )
 
 

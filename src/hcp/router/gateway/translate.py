@@ -11,7 +11,7 @@ from typing import Any
 
 from hcp.api.paths import at
 from hcp.router import options
-from hcp.router.gateway import grants, redirects
+from hcp.router.gateway import changes, grants, matches, redirects
 from hcp.router.gateway.grants import GROUP, Reference
 from hcp.router.gateway.listeners import KINDS, RESOLVED, Listener, shared
 from hcp.router.gateway.redirects import Unsupported
@@ -120,9 +120,10 @@ def _routes(
             continue
         if listener.protocol == "HTTPS":
             spec["tls"] = {"termination": "edge", **_certificate(listener, host)}
-        matches: Iterable[Object] = rule.get("matches") or ({},)
-        for match in matches:
-            place = _path(match)
+        spec["changes"] = changes.of_rule(rule)
+        wanted: Iterable[Object] = rule.get("matches") or ({},)
+        for match in wanted:
+            place = matches.place(match)
             yield {**spec, **place, "scheme": listener.protocol.lower(), **_goto(rule, listener, place)}, _asked(rule)
 
 
@@ -146,17 +147,6 @@ def _place(host: str) -> dict[str, Any]:
         return {"anyHost": KIND}
     wild = host.startswith("*.")
     return {"host": f"any.{host[2:]}" if wild else host, "wildcardPolicy": "Subdomain" if wild else "None"}
-
-
-def _path(match: Object) -> dict[str, Any]:
-    for name in ("headers", "queryParams", "method"):
-        if match.get(name):
-            raise Unsupported(f"matches.{name} is not served: requests are told apart by host and path")
-    path = match.get("path") or {}
-    how, value = path.get("type") or "PathPrefix", str(path.get("value") or "/")
-    if how not in ("Exact", "PathPrefix"):
-        raise Unsupported("matches.path.type is Exact or PathPrefix here")
-    return {"path": value, "exactPath": how == "Exact"}
 
 
 def _service(ref: Object, namespace: str) -> tuple[str, str]:
@@ -188,11 +178,8 @@ def _asked(rule: Object) -> dict[str, str]:
     """Annotations that ask for the same as filters and timeouts."""
     asked: dict[str, str] = {}
     for one in rule.get("filters") or ():
-        kind, given = one.get("type"), one.get("urlRewrite") or {}
-        if kind == "URLRewrite" and set(given) == {"path"} and at(given, "path.type") == "ReplacePrefixMatch":
-            asked[f"{options.PREFIX}rewrite-target"] = str(at(given, "path.replacePrefixMatch") or "/")
-        elif kind != "RequestRedirect":
-            raise Unsupported(f"the filter {kind} is not served in this form")
+        if at(one, "urlRewrite.path.type") == "ReplacePrefixMatch":
+            asked[f"{options.PREFIX}rewrite-target"] = str(at(one, "urlRewrite.path.replacePrefixMatch") or "/")
     if patience := _patience(rule):
         asked[f"{options.PREFIX}timeout"] = f"{patience}ms"
     return asked
