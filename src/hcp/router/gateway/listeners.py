@@ -64,7 +64,9 @@ def of_gateway(gateway: Object, secrets: Secrets, known: Iterable[Object]) -> li
 def _listener(gateway: Object, given: Object, secrets: Secrets, known: list[Object]) -> Listener:
     meta, protocol, port = gateway["metadata"], str(given.get("protocol")), int(given.get("port") or 0)
     namespace = str(meta.get("namespace") or "")
-    kinds, wrong_kinds = _kinds(given, protocol)
+    accepted = _accepted(given, protocol, port)
+    # What is not served in this form takes no routes of any kind.
+    kinds, wrong_kinds = _kinds(given, protocol) if accepted[1] != "UnsupportedValue" else ((), False)
     certificate: tuple[str, str] | None = None
     resolved = RESOLVED
     if protocol == "HTTPS":
@@ -77,7 +79,7 @@ def _listener(gateway: Object, given: Object, secrets: Secrets, known: list[Obje
         protocol,
         port,
         str(given.get("hostname") or "").lower(),
-        _accepted(given, protocol, port),
+        accepted,
         resolved,
         at(given, "allowedRoutes.namespaces") or {},
         certificate,
