@@ -65,7 +65,7 @@ end
 core.register_action("%(choose)s", {"http-req"}, function(txn)
   local list, count = txn:get_var("txn.row"):match("^%%?(%%x+)%%?(%%d+)$")
   txn:unset_var("txn.row")
-  local path, method = txn.f:path(), txn.f:method()
+  local path, method = txn.f:path() or "", txn.f:method()
   local header, parameter = headers(txn.http:req_get_headers()), parameters(txn.f:query())
   for number = 0, (tonumber(count) or 0) - 1 do
     local how, place, verb, names, query, row =

@@ -190,3 +190,18 @@ def test_namespaces_are_selected_by_labels() -> None:
     assert grants.selects({"matchExpressions": [{"key": "team", "operator": "In", "values": ["blue"]}]}, namespace)
     assert not grants.selects({"matchExpressions": [{"key": "team", "operator": "Made-up"}]}, namespace)
     assert not grants.selects({}, None)
+
+
+def test_a_host_is_not_lost_for_a_service_that_went_or_a_certificate_that_was_renewed() -> None:
+    tls = {"mode": "Terminate", "certificateRefs": [{"name": "c"}]}
+    secure = {"name": "https", "protocol": "HTTPS", "port": 443, "tls": tls}
+    (before,) = translate.attach(route({"backendRefs": [{"name": "s", "port": 80}]}), "HTTPRoute", world(secure))
+    renewed = pki.issue(pki.new_ca("test"), "a.test", dns=("a.test",), usage="server")
+    pair = (renewed.cert_pem.decode(), renewed.key_pem.decode())
+    found = listeners.of_gateway(gateway(secure), lambda _ns, _name: pair, [])
+    other = translate.World({"n/web": found}, lambda _name: {"metadata": {}}, lambda _ns, _name: None, [])
+    (after,) = translate.attach(route({"backendRefs": [{"name": "s", "port": 80}]}), "HTTPRoute", other)
+    assert before.routes[0]["spec"] != after.routes[0]["spec"]
+    assert before.routes[0]["metadata"] == after.routes[0]["metadata"]
+    (edited,) = translate.attach(route({"backendRefs": [{"name": "t", "port": 80}]}), "HTTPRoute", other)
+    assert edited.routes[0]["metadata"]["uid"] != after.routes[0]["metadata"]["uid"]

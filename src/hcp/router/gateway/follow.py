@@ -11,7 +11,7 @@ from typing import Any
 from hcp.api.paths import annotations_of, at
 from hcp.kube import Client, Resource
 from hcp.kube import resources as r
-from hcp.kube.errors import NotFound
+from hcp.kube.errors import Invalid, NotFound
 from hcp.router.admission import Decision, key_of
 from hcp.router.gateway import listeners, matches, status, translate
 from hcp.router.ingresses import ANY_HOST
@@ -120,7 +120,12 @@ class Gateways:
         stamp, by_owner = now(), _by_owner(decisions)
         for one in self._list(r.GATEWAYCLASSES):
             if listeners.is_ours(one):
-                await self._write(r.GATEWAYCLASSES, one, status.of_class(one, stamp))
+                said = status.of_class(one, stamp)
+                try:
+                    await self._write(r.GATEWAYCLASSES, one, said)
+                except Invalid:
+                    # Definitions of another version have features in another form, or none.
+                    await self._write(r.GATEWAYCLASSES, one, {"conditions": said["conditions"]})
         for kind, resource in ROUTES.items():
             for live in self._list(resource):
                 attached = self._attached.get((kind, key_of(live)), [])

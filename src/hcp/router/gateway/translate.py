@@ -94,7 +94,9 @@ def _numbered(route: Object, ref: Object, specs: list[tuple[dict[str, Any], dict
     meta, made = route["metadata"], []
     where = hashlib.sha256(json.dumps(ref, sort_keys=True).encode()).hexdigest()[:8]
     for number, (spec, asked) in enumerate(specs):
-        mark = hashlib.sha256(json.dumps([spec, asked], sort_keys=True).encode()).hexdigest()[:16]
+        # What its author wrote: a host is not lost for a Service that went, or for a certificate that was renewed.
+        written = {key: value for key, value in spec.items() if key not in ("answers", "tls")}
+        mark = hashlib.sha256(json.dumps([written, asked], sort_keys=True).encode()).hexdigest()[:16]
         name = f"{meta['name']}{MARK}{where}~{number}"
         kept = {key: meta[key] for key in ("namespace", "creationTimestamp") if key in meta}
         identity = {"name": name, "uid": f"{meta.get('uid')}~{where}~{number}~{mark}", "generation": 1}
