@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from hcp import pki
 from hcp.router import admission, backends, options
 from hcp.router.gateway import grants, listeners, translate
 
@@ -35,10 +36,12 @@ def gateway(*given: dict[str, Any]) -> dict[str, Any]:
 
 
 HTTP = {"name": "http", "protocol": "HTTP", "port": 80}
+MADE = pki.issue(pki.new_ca("test"), "a.test", dns=("a.test",), usage="server")
+PAIR = (MADE.cert_pem.decode(), MADE.key_pem.decode())
 
 
 def world(*given: dict[str, Any], known: list[dict[str, Any]] | None = None) -> translate.World:
-    found = listeners.of_gateway(gateway(*(given or (HTTP,))), lambda _ns, _name: ("cert", "key"), known or [])
+    found = listeners.of_gateway(gateway(*(given or (HTTP,))), lambda _ns, _name: PAIR, known or [])
     return translate.World({"n/web": found}, lambda _name: {"metadata": {}}, lambda _ns, _name: {}, known or [])
 
 
@@ -72,14 +75,26 @@ def test_a_rule_becomes_routes_that_are_held_to_the_same_words() -> None:
 @pytest.mark.parametrize(
     "rule",
     [
-        {"matches": [{"headers": [{"name": "x", "value": "y"}]}]},
-        {"matches": [{"method": "GET"}]},
-        {"matches": [{"queryParams": [{"name": "x", "value": "y"}]}]},
+        {"matches": [{"headers": [{"name": "x", "value": "y.*", "type": "RegularExpression"}]}]},
+        {"matches": [{"headers": [{"name": "x y", "value": "y"}]}]},
+        {"matches": [{"method": "GRAB"}]},
+        {"matches": [{"queryParams": [{"name": "x", "value": "y", "type": "RegularExpression"}]}]},
         {"matches": [{"path": {"type": "RegularExpression", "value": "/.*"}}]},
         {"filters": [{"type": "RequestMirror", "requestMirror": {}}]},
-        {"filters": [{"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": []}}]},
-        {"filters": [{"type": "RequestRedirect", "requestRedirect": {"hostname": "evil.test"}}]},
-        {"filters": [{"type": "URLRewrite", "urlRewrite": {"hostname": "x.test"}}]},
+        {"filters": [{"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": "Host"}]}}]},
+        {"filters": [{"type": "ResponseHeaderModifier", "responseHeaderModifier": {"remove": ["Content-Length"]}}]},
+        {"filters": [{"type": "RequestHeaderModifier", "requestHeaderModifier": {"add": [{"name": "x\r\ny"}]}}]},
+        {
+            "filters": [
+                {
+                    "type": "RequestHeaderModifier",
+                    "requestHeaderModifier": {"add": [{"name": "x", "value": "y\r\nz: 1"}]},
+                }
+            ]
+        },
+        {"filters": [{"type": "RequestRedirect", "requestRedirect": {"hostname": "evil.test/|x"}}]},
+        {"filters": [{"type": "RequestRedirect", "requestRedirect": {"statusCode": 418}}]},
+        {"filters": [{"type": "URLRewrite", "urlRewrite": {"hostname": "x.test:80"}}]},
         {"timeouts": {"request": "soon"}},
         {"backendRefs": [{"name": "s", "port": 80, "filters": [{"type": "RequestHeaderModifier"}]}]},
     ],
@@ -114,7 +129,7 @@ def test_a_service_of_another_namespace_needs_its_grant() -> None:
         },
     }
     (one,) = translate.attach(route(rule), "HTTPRoute", world(known=[grant]))
-    assert one.resolved == translate.RESOLVED
+    assert one.resolved == listeners.RESOLVED
     assert one.routes[0]["spec"]["to"]["namespace"] == "m"
 
 

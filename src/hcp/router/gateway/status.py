@@ -12,6 +12,15 @@ from hcp.router.gateway.translate import Attached
 from hcp.runtime.conditions import Verdict, with_verdicts
 
 Object = Mapping[str, Any]
+# In the words of the Gateway API's project.
+FEATURES = (
+    *("Gateway", "HTTPRoute", "ReferenceGrant", "TLSRoute"),
+    *("HTTPRoute303RedirectStatusCode", "HTTPRoute307RedirectStatusCode", "HTTPRoute308RedirectStatusCode"),
+    *("HTTPRouteBackendProtocolH2C", "HTTPRouteBackendProtocolWebSocket", "HTTPRouteBackendTimeout"),
+    *("HTTPRouteHostRewrite", "HTTPRouteMethodMatching", "HTTPRouteNamedRouteRule", "HTTPRoutePathRedirect"),
+    *("HTTPRoutePathRewrite", "HTTPRoutePortRedirect", "HTTPRouteQueryParamMatching", "HTTPRouteRequestTimeout"),
+    *("HTTPRouteResponseHeaderModification", "HTTPRouteSchemeRedirect"),
+)
 
 
 def _generation(live: Object) -> int:
@@ -20,7 +29,10 @@ def _generation(live: Object) -> int:
 
 def of_class(live: Object, now: str) -> dict[str, Any]:
     told: dict[str, Verdict | None] = {"Accepted": (True, "Accepted", "")}
-    return {"conditions": with_verdicts(at(live, "status.conditions"), told, _generation(live), now)}
+    return {
+        "conditions": with_verdicts(at(live, "status.conditions"), told, _generation(live), now),
+        "supportedFeatures": [{"name": name} for name in sorted(FEATURES)],
+    }
 
 
 def of_gateway(live: Object, listeners: list[Listener], attached: Mapping[str, int], where: str, now: str) -> Any:
