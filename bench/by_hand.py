@@ -35,6 +35,7 @@ from hcp.ignition.store import document_secret
 from hcp.kube import Client, load_config
 from hcp.kube.errors import ApiError
 from hcp.kube.resources import CSRS, NODES
+from hcp.local.addons.emulation import QEMU_PROCESSOR
 from hcp.local.host.kvm import probe
 from hcp.local.network.ports import free_ports
 from hcp.oci.push import Pusher
@@ -219,13 +220,14 @@ class Bare:
         subprocess.run([*inside, "qemu-img", "convert", "-O", "raw", "/disk/disk.qcow2", raw], check=True)
         subprocess.run([*inside, "qemu-img", "resize", "-q", "-f", "raw", raw, "8G"], check=True)
         (root / iso[1:]).write_bytes(config_drive(user_data, name))
-        accelerator = ["-accel", "kvm" if probe()[0] else "tcg"]
+        kvm, _ = probe()
+        accelerator = ["-accel", "kvm" if kvm else "tcg", "-cpu", "max" if kvm else QEMU_PROCESSOR]
         self.start(
             name,
             *inside,
             "qemu-system-x86_64",
             *accelerator,
-            *("-cpu", "max", "-smp", "1", "-m", str(memory), "-display", "none", "-serial", "null"),
+            *("-smp", "1", "-m", str(memory), "-display", "none", "-serial", "null"),
             *("-drive", f"file={raw},if=virtio,format=raw"),
             *("-drive", f"file={iso},if=virtio,format=raw,readonly=on"),
             *("-netdev", "user,id=n", "-device", "virtio-net-pci,netdev=n"),

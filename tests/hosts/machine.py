@@ -18,6 +18,8 @@ from tests.support.e2e.own_machine import unpack
 from tests.support.eventually import eventually_sync
 from tests.support.ports import free_port
 
+from hcp.local.addons.emulation import QEMU_PROCESSOR
+
 # Processors are emulated: minutes, where a machine takes seconds.
 _BOOT = 1800.0
 _LONG = 3600.0
@@ -108,7 +110,7 @@ def _words(port: int, memory: int) -> list[str]:
         f"guestfwd=tcp:{OUTSIDE}:80-cmd:/answer"
     )
     return [
-        *("qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2"),
+        *("qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", QEMU_PROCESSOR, "-smp", "2"),
         *("-m", str(memory), "-display", "none", "-monitor", "none", "-serial", "file:/console.log"),
         *("-kernel", "/vmlinuz", "-initrd", "/initrd", "-append", KERNEL, "-nic", network),
         *("-drive", "file=/host.qcow2,if=virtio,cache=unsafe", "-drive", "file=/payload.qcow2,if=virtio,cache=unsafe"),

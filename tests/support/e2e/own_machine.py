@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hcp import payload
+from hcp.local.addons.emulation import QEMU_PROCESSOR
 
 
 def unpack(component: str, target: Path, *members: str) -> None:
@@ -44,7 +45,7 @@ def started(folder: Path, drive: Path, *, memory: int = 2048) -> Iterator[Path]:
     overlay = ["qemu-img", "create", "-q", "-f", "qcow2", "-F", "qcow2", "-b", "/disk/disk.qcow2", "/own.qcow2", "16G"]
     subprocess.run([*run, *overlay], check=True)
     machine = [
-        *("qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", "2"),
+        *("qemu-system-x86_64", "-machine", "q35", "-accel", "tcg,thread=multi", "-cpu", QEMU_PROCESSOR, "-smp", "2"),
         *("-m", str(memory), "-display", "none", "-monitor", "none", "-serial", "file:/console.log"),
         *("-nic", "user,model=virtio-net-pci"),
         *("-drive", "file=/own.qcow2,if=virtio", "-drive", "file=/drive.iso,if=virtio,format=raw,readonly=on"),

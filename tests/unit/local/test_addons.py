@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hcp.local.addons import config, disks, dns, policy, router, storage, virtualization, waiting
+from hcp.local.addons import config, disks, dns, emulation, policy, router, storage, virtualization, waiting
 from hcp.local.addons.virtualization_steps import for_now, is_deployed
 from hcp.local.network.addresses import Addresses
 from hcp.local.network.loadbalancer import is_ours, wanted_address
@@ -88,6 +88,14 @@ def test_storage_class_is_the_default() -> None:
 def test_kubevirt_says_how_machines_run(emulation: bool) -> None:
     developer = virtualization.kubevirt(emulation=emulation)["spec"]["configuration"]["developerConfiguration"]
     assert developer.get("useEmulation", False) is emulation
+
+
+def test_emulated_processors_lose_only_what_is_slow_in_emulation() -> None:
+    policy, binding = emulation.without_slow_instructions()
+    assert binding["spec"]["policyName"] == policy["metadata"]["name"]
+    (mutation,) = policy["spec"]["mutations"]
+    for slow in emulation.SLOW:
+        assert json.dumps({"name": slow, "policy": "disable"}) in mutation["jsonPatch"]["expression"]
 
 
 def test_parts_of_kubevirt_are_asked_every_second_only_until_they_have_begun() -> None:

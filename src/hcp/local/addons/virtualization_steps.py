@@ -11,8 +11,8 @@ from hcp.api.paths import at
 from hcp.errors import HcpError
 from hcp.kube import Client, Resource
 from hcp.kube.errors import ApiError, NotFound
-from hcp.kube.resources import DEPLOYMENTS
-from hcp.local.addons import virtualization, waiting
+from hcp.kube.resources import DEPLOYMENTS, MUTATING_POLICIES, MUTATING_POLICY_BINDINGS
+from hcp.local.addons import emulation, virtualization, waiting
 from hcp.local.addons.applying import MANAGER, apply_all, digest_of
 from hcp.local.addons.context import Context
 from hcp.local.addons.images import push, references
@@ -38,6 +38,7 @@ async def bring_up(ctx: Context, client: Client) -> bool:
     refs = references(images)
     usable, why = kvm()
     wanted = [virtualization.kubevirt(emulation=not usable), virtualization.cdi(), *virtualization.direct_imports()]
+    wanted += [] if usable else emulation.without_slow_instructions()
     manifests = [with_images(texts[name], refs) for name in sorted(texts)]
     digest = digest_of([{"revision": virtualization.REVISION, "manifests": manifests}, *wanted])
     if ctx.done("virtualization", digest) and await _deployed(client):
@@ -46,6 +47,9 @@ async def bring_up(ctx: Context, client: Client) -> bool:
     ctx.say(f"  virtual machines will use {how}")
     await _install(ctx, client, {name: with_images(text, refs) for name, text in texts.items()}, wanted, images)
     await client.apply(wanted[0], manager=MANAGER)
+    if usable:  # a folder that was on another machine before
+        await client.delete(MUTATING_POLICY_BINDINGS, emulation.NAME, missing_ok=True)
+        await client.delete(MUTATING_POLICIES, emulation.NAME, missing_ok=True)
     ctx.remember("virtualization", digest)
     return True
 
