@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import os
+import signal
 import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -242,7 +244,19 @@ async def test_what_is_not_served_says_so(world: World) -> None:
     }
     # Commands for HAProxy in a path are refused by the kind, and once more by us where another kind lets them in.
     await world.client.apply(httproute(world, "any", [], rule("web")))
-    await condition(world, "any", "Accepted", "HostAlreadyClaimed")
+    await condition(world, "any", "Accepted", "NoHost")
+    # One of two hosts: what is served is, and the rest is told.
+    other = await world.other_namespace()
+    listener = {**HTTP, "allowedRoutes": {"namespaces": {"from": "All"}}}
+    await world.client.apply(gateway(world, listener))
+    await world.client.apply(httproute(world, "first", [f"mine.{DOMAIN}"], rule("web")))
+    await answers(world, f"mine.{DOMAIN}", "/", "web")
+    await world.service("their", await world.backend("their", tls=False), ns=other)
+    hosts = [f"mine.{DOMAIN}", f"theirs.{DOMAIN}"]
+    await world.client.apply(httproute(world, "second", hosts, rule("their"), ns=other))
+    await answers(world, f"theirs.{DOMAIN}", "/", "their")
+    await condition(world, "second", "Accepted", "Accepted", other)
+    await condition(world, "second", "PartiallyInvalid", "HostAlreadyClaimed", other)
 
 
 async def test_requests_are_told_apart_by_method_headers_and_query(world: World) -> None:
@@ -282,6 +296,10 @@ async def test_requests_are_told_apart_by_method_headers_and_query(world: World)
         await answers(world, host, path, answer, *more)
     # A host that looks like a row of the table leads nowhere.
     assert (await world.http("?", "/"))[0] == 503
+    # A process that is started anew reads the tables, and the script does.
+    assert world.process.pid is not None
+    os.kill(world.process.pid, signal.SIGKILL)
+    await answers(world, host, "/", "two", "GET", header)
     await world.client.apply(httproute(world, "which", [host], when("one")))
     for path, answer in {"/": "one", "/rest": "rest"}.items():
         await answers(world, host, path, answer, "GET", header)

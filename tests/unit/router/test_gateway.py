@@ -8,7 +8,7 @@ import pytest
 
 from hcp import pki
 from hcp.router import admission, backends, options
-from hcp.router.gateway import grants, listeners, translate
+from hcp.router.gateway import grants, listeners, status, translate
 
 
 @pytest.mark.parametrize(
@@ -205,3 +205,28 @@ def test_a_host_is_not_lost_for_a_service_that_went_or_a_certificate_that_was_re
     assert before.routes[0]["metadata"] == after.routes[0]["metadata"]
     (edited,) = translate.attach(route({"backendRefs": [{"name": "t", "port": 80}]}), "HTTPRoute", other)
     assert edited.routes[0]["metadata"]["uid"] != after.routes[0]["metadata"]["uid"]
+
+
+def test_a_route_is_not_in_its_own_way() -> None:
+    """Two listeners, and two Gateways, that have its host in common."""
+    found = world(HTTP, {**HTTP, "name": "wide", "hostname": "*.test"})
+    twice = route({"backendRefs": [{"name": "s", "port": 80}]})
+    twice["spec"]["parentRefs"] *= 2
+    one, other = translate.attach(twice, "HTTPRoute", found)
+    assert (len(one.routes), len(other.routes)) == (1, 0)
+    assert {each.name for each in other.listeners} == {"http", "wide"}
+
+
+def test_a_host_that_somebody_else_has_is_told_beside_what_is_served() -> None:
+    (one,) = translate.attach(route({"backendRefs": [{"name": "s", "port": 80}]}), "HTTPRoute", world())
+    live = {"metadata": {"generation": 2}}
+
+    def told(refused: status.Refusal | None) -> dict[str, tuple[str, str]]:
+        (parent,) = status.of_route(live, [one], refused, "2030-01-01T00:00:00Z")
+        return {each["type"]: (each["status"], each["reason"]) for each in parent["conditions"]}
+
+    served = {"Accepted": ("True", "Accepted"), "ResolvedRefs": ("True", "ResolvedRefs")}
+    assert told(None) == served
+    some = status.Refusal("HostAlreadyClaimed", "somebody has it", whole=False)
+    assert told(some) == {**served, "PartiallyInvalid": ("True", "HostAlreadyClaimed")}
+    assert told(status.Refusal("NoHost", "", whole=True))["Accepted"] == ("False", "NoHost")

@@ -177,11 +177,12 @@ def _by_owner(decisions: Iterable[Decision]) -> dict[str, list[Decision]]:
     return found
 
 
-def _refused(decisions: list[Decision]) -> str:
-    """Why nothing of it is served; empty when something is."""
-    if not decisions or any(one.admitted for one in decisions):
-        return ""
-    return f"{decisions[0].reason}: {decisions[0].message}"
+def _refused(decisions: list[Decision]) -> status.Refusal | None:
+    """Why some of it is not served, or nothing of it."""
+    refused = [one for one in decisions if not one.admitted]
+    if not refused:
+        return None
+    return status.Refusal(refused[0].reason, refused[0].message, whole=len(refused) == len(decisions))
 
 
 def _name_only(crd: Object) -> Object:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from hcp.api.paths import at
@@ -68,15 +69,31 @@ def of_gateway(live: Object, listeners: list[Listener], attached: Mapping[str, i
     }
 
 
-def of_route(live: Object, attached: list[Attached], refused: str, now: str) -> list[dict[str, Any]]:
-    """The wanted `status.parents`: ours after those of others. `refused`: why none of it is served."""
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why hosts of a route are not served: all of them, or some."""
+
+    reason: str
+    message: str
+    whole: bool
+
+
+def of_route(live: Object, attached: list[Attached], refused: Refusal | None, now: str) -> list[dict[str, Any]]:
+    """The wanted `status.parents`: ours after those of others."""
     parents = at(live, "status.parents") or []
     mine = [one for one in parents if one.get("controllerName") == CONTROLLER]
-    said = []
+    parents_of_ours = []
     for one in attached:
         before: Object = next((entry for entry in mine if entry.get("parentRef") == one.ref), {})
-        accepted = (False, "HostAlreadyClaimed", refused) if refused and one.accepted[0] is True else one.accepted
-        told: dict[str, Verdict | None] = {"Accepted": accepted, "ResolvedRefs": one.resolved}
+        accepted, partly = one.accepted, None
+        if refused is not None and accepted[0] is True:
+            said: Verdict = (not refused.whole, refused.reason, refused.message)
+            accepted, partly = (said, None) if refused.whole else (accepted, said)
+        told: dict[str, Verdict | None] = {
+            "Accepted": accepted,
+            "ResolvedRefs": one.resolved,
+            "PartiallyInvalid": partly,
+        }
         conditions = with_verdicts(before.get("conditions"), told, _generation(live), now)
-        said.append({"parentRef": one.ref, "controllerName": CONTROLLER, "conditions": conditions})
-    return [one for one in parents if one.get("controllerName") != CONTROLLER] + said
+        parents_of_ours.append({"parentRef": one.ref, "controllerName": CONTROLLER, "conditions": conditions})
+    return [one for one in parents if one.get("controllerName") != CONTROLLER] + parents_of_ours

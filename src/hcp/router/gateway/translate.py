@@ -60,7 +60,21 @@ def attach(route: Object, kind: str, world: World) -> list[Attached]:
         ours = (ref.get("group") or GROUP, ref.get("kind") or "Gateway") == (GROUP, "Gateway")
         if ours and key in world.gateways:
             found.append(_attach(route, kind, namespace, ref, world.gateways[key], world))
+    _once(found)
     return found
+
+
+def _once(found: list[Attached]) -> None:
+    """Of listeners and Gateways that have a name in common, one leads there: a route is not in its own way."""
+    seen: set[str] = set()
+    for one in found:
+        kept = []
+        for made in one.routes:
+            spec = json.dumps(made["spec"], sort_keys=True)
+            if spec not in seen:
+                kept.append(made)
+            seen.add(spec)
+        one.routes = kept
 
 
 def _attach(route: Object, kind: str, namespace: str, ref: Object, all_: list[Listener], world: World) -> Attached:
