@@ -27,7 +27,7 @@ SLOWEST = --durations=15 --durations-min=5
 GUIDES = $(foreach name,$(1),tests/guides/test_guide_$(name).py)
 
 .PHONY: help install demo test test-unit test-integration test-odd test-security test-smoke test-e2e chaos test-platform test-storage test-catalogs test-login \
-	test-network test-gateway test-monitoring test-autoscaling test-fresh test-hosts conformance fidelity lint format docs wheel clean clean-all
+	test-network test-gateway test-monitoring test-autoscaling test-fresh test-hosts conformance conformance-gateway fidelity lint format docs wheel clean clean-all
 
 help:  ## This list
 	@awk -F ':.*## ' '/^[a-z][a-z0-9-]*:.*## / {printf "  %-18s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -141,6 +141,10 @@ test-odd: install  ## Tests where nothing is as usual: path, locale, umask, prox
 # FOCUS, SKIP, NAME, CLUSTER, KUBECONFIG, KEEP, RESUME: docs/conformance.md
 conformance: install  ## Specs of the Kubernetes project against a hosted cluster
 	$(BIN)/python -m conformance.run
+
+# FOCUS, NAME, KUBECONFIG, KEEP: docs/conformance.md
+conformance-gateway: install  ## The Gateway API project's conformance tests against the router of hosted clusters; needs root
+	$(BIN)/python -m conformance.gateway
 
 $(DOCS_STAMP): $(STAMP)
 	$(PIP) -e '.[docs]'

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import base64
+import contextlib
+import os
+import signal
+import ssl
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -103,9 +107,9 @@ async def condition(world: World, name: str, kind: str, reason: str, ns: str = "
     await eventually(check, f"{name} is {reason}")
 
 
-async def answers(world: World, host: str, path: str, wanted: str | int) -> None:
+async def answers(world: World, host: str, path: str, wanted: str | int, *more: str) -> None:
     async def check() -> bool:
-        status, _, body = await world.http(host, path)
+        status, _, body = await world.http(host, path, *more)
         return wanted in (status, body)
 
     await eventually(check, f"{host}{path} is answered with {wanted}")
@@ -201,7 +205,7 @@ async def test_other_namespaces_are_let_in_and_reached_only_where_permitted(worl
     reach = {"backendRefs": [{"name": "theirs", "namespace": other, "port": 443}]}
     await world.client.apply(httproute(world, "reach", [f"reach.{DOMAIN}"], reach))
     await condition(world, "reach", "ResolvedRefs", "RefNotPermitted")
-    assert (await world.http(f"reach.{DOMAIN}"))[0] == 503
+    await answers(world, f"reach.{DOMAIN}", "/", 500)
     grant = {
         "from": [{"group": "gateway.networking.k8s.io", "kind": "HTTPRoute", "namespace": world.namespace}],
         "to": [{"group": "", "kind": "Service"}],
@@ -221,7 +225,7 @@ async def test_what_is_not_served_says_so(world: World) -> None:
     await services(world, "web")
     await world.client.apply(gateway(world, HTTP, {"name": "odd", "protocol": "HTTP", "port": 8080}, https("none")))
     by_header = rule("web")
-    by_header["matches"][0]["headers"] = [{"name": "x-version", "value": "2"}]
+    by_header["matches"][0]["headers"] = [{"name": "x-version", "value": "2.*", "type": "RegularExpression"}]
     await world.client.apply(httproute(world, "header", [f"h.{DOMAIN}"], by_header))
     await condition(world, "header", "Accepted", "UnsupportedValue")
     await world.client.apply(httproute(world, "absent", [f"a.{DOMAIN}"], rule("nobody")))
@@ -240,7 +244,197 @@ async def test_what_is_not_served_says_so(world: World) -> None:
     }
     # Commands for HAProxy in a path are refused by the kind, and once more by us where another kind lets them in.
     await world.client.apply(httproute(world, "any", [], rule("web")))
-    await condition(world, "any", "Accepted", "HostAlreadyClaimed")
+    await condition(world, "any", "Accepted", "NoHost")
+    # One of two hosts: what is served is, and the rest is told.
+    other = await world.other_namespace()
+    listener = {**HTTP, "allowedRoutes": {"namespaces": {"from": "All"}}}
+    await world.client.apply(gateway(world, listener))
+    await world.client.apply(httproute(world, "first", [f"mine.{DOMAIN}"], rule("web")))
+    await answers(world, f"mine.{DOMAIN}", "/", "web")
+    await world.service("their", await world.backend("their", tls=False), ns=other)
+    hosts = [f"mine.{DOMAIN}", f"theirs.{DOMAIN}"]
+    await world.client.apply(httproute(world, "second", hosts, rule("their"), ns=other))
+    await answers(world, f"theirs.{DOMAIN}", "/", "their")
+    await condition(world, "second", "Accepted", "Accepted", other)
+    await condition(world, "second", "PartiallyInvalid", "HostAlreadyClaimed", other)
+
+
+async def test_requests_are_told_apart_by_method_headers_and_query(world: World) -> None:
+    await services(world, "one", "two", "both", "rest", "deep")
+    host = f"which.{DOMAIN}"
+    await world.client.apply(gateway(world, {**HTTP, "hostname": host}))
+
+    def when(service: str, path: str = "/", **wanted: Any) -> dict[str, Any]:
+        place = {"path": {"type": "PathPrefix", "value": path}}
+        return {"matches": [{**place, **wanted}], "backendRefs": [{"name": service, "port": 443}]}
+
+    version = {"name": "Version", "value": "two words; 100%"}
+    rules = (
+        when("one", method="POST"),
+        when("two", headers=[version]),
+        when("both", headers=[version, {"name": "color", "value": "blue"}]),
+        when("both", queryParams=[{"name": "a~b", "value": "1&2 3"}]),
+        when("deep", path="/deep"),
+    )
+    await world.client.apply(httproute(world, "which", [host], *rules))
+    # Another route of the same host has the rest.
+    await world.client.apply(httproute(world, "rest", [host], when("rest", path="/rest")))
+    header = "version: two words; 100%"
+    wanted: dict[tuple[str, ...], str | int] = {
+        ("/", "POST"): "one",
+        ("/", "GET", header): "two",
+        ("/", "GET", header, "COLOR: blue"): "both",
+        ("/", "GET", header, "color: red"): "two",
+        ("/?c=d&a~b=1%262+3", "GET"): "both",
+        ("/?a~b=1", "GET"): 404,
+        ("/", "GET"): 404,
+        ("/deep/er", "POST", header): "deep",
+        ("/deeper", "POST"): "one",
+        ("/rest", "GET", header): "rest",
+    }
+    for (path, *more), answer in wanted.items():
+        await answers(world, host, path, answer, *more)
+    # A host that looks like a row of the table leads nowhere.
+    assert (await world.http("?", "/"))[0] == 503
+    # A process that is started anew reads the tables, and the script does.
+    assert world.process.pid is not None
+    os.kill(world.process.pid, signal.SIGKILL)
+    await answers(world, host, "/", "two", "GET", header)
+    await world.client.apply(httproute(world, "which", [host], when("one")))
+    for path, answer in {"/": "one", "/rest": "rest"}.items():
+        await answers(world, host, path, answer, "GET", header)
+
+
+async def test_headers_and_paths_are_changed_on_their_way(world: World) -> None:
+    await world.service("told", await world.backend("told", tls=False, told=True))
+    await world.client.apply(gateway(world, HTTP))
+    request = {
+        "set": [{"name": "X-Set", "value": "a, b=c & 100% | d"}],
+        "add": [{"name": "X-Added", "value": "2"}],
+        "remove": ["X-Gone"],
+    }
+    answer = {"set": [{"name": "X-New", "value": "y"}], "remove": ["X-Old"]}
+    rewrite = {"hostname": "inner.test", "path": {"type": "ReplaceFullPath", "replaceFullPath": "/new%20place"}}
+    filters = [
+        {"type": "RequestHeaderModifier", "requestHeaderModifier": request},
+        {"type": "ResponseHeaderModifier", "responseHeaderModifier": answer},
+        {"type": "URLRewrite", "urlRewrite": rewrite},
+    ]
+    host = f"changed.{DOMAIN}"
+    await world.client.apply(httproute(world, "changed", [host], rule("told", path="/old", filters=filters)))
+    await answers(world, host, "/old/x", 200)
+    _, head, body = await world.http(host, "/old/x?q=1", "GET", "x-set: was", "x-added: 1", "x-gone: 1")
+    lines = body.lower().splitlines()
+    assert lines[0] == "get /new%20place?q=1 http/1.1"
+    assert {"host: inner.test", "x-set: a, b=c & 100% | d", "x-added: 1", "x-added: 2"} <= set(lines)
+    assert not [line for line in lines if line.startswith("x-gone")]
+    assert "x-new: y" in head.lower()
+    assert "x-old" not in head.lower()
+
+
+async def test_redirects_lead_where_they_say(world: World) -> None:
+    await world.client.apply(gateway(world, HTTP))
+    host = f"moved.{DOMAIN}"
+
+    def moved(place: str, **given: Any) -> dict[str, Any]:
+        filters = [{"type": "RequestRedirect", "requestRedirect": given}]
+        return {"matches": [{"path": {"type": "PathPrefix", "value": place}}], "filters": filters}
+
+    rules = (
+        moved("/host", hostname="example.org"),
+        moved("/port", port=8083, statusCode=308),
+        moved("/all", scheme="https", hostname="example.org", port=444, statusCode=301),
+        moved("/prefix/old", path={"type": "ReplacePrefixMatch", "replacePrefixMatch": "/new"}),
+        moved("/whole", path={"type": "ReplaceFullPath", "replaceFullPath": "/there"}),
+        moved("/none", path={"type": "ReplacePrefixMatch", "replacePrefixMatch": "/"}),
+    )
+    await world.client.apply(httproute(world, "moved", [host], *rules))
+    wanted = {
+        "/host/x?y=1": (302, "http://example.org/host/x?y=1"),
+        "/port": (308, f"http://{host}:8083/port"),
+        "/all/x": (301, "https://example.org:444/all/x"),
+        "/prefix/old/x": (302, f"http://{host}/new/x"),
+        "/whole/x?y=1": (302, f"http://{host}/there?y=1"),
+        "/none": (302, f"http://{host}/"),
+        "/none/x": (302, f"http://{host}/x"),
+    }
+    for path, (code, where) in wanted.items():
+        await answers(world, host, path, code)
+        assert f"location: {where}\r\n" in (await world.http(host, path))[1].lower() + "\r\n"
+
+
+async def test_what_nobody_serves_is_told_apart(world: World) -> None:
+    await services(world, "web")
+    await world.service("idle")
+    listener = {**HTTP, "hostname": f"*.gate.{DOMAIN}"}
+    await world.client.apply(gateway(world, listener))
+    host = f"a.gate.{DOMAIN}"
+    rules = (rule("web"), rule("idle", path="/idle"), rule("absent", path="/absent"), rule(path="/none"))
+    await world.client.apply(httproute(world, "web", [host], *rules))
+    for path, code in {"/": 200, "/idle": 503, "/absent/x": 500, "/none": 500}.items():
+        await answers(world, host, path, code)
+    await answers(world, f"other.gate.{DOMAIN}", "/", 404)
+    await answers(world, f"x.y.gate.{DOMAIN}", "/", 404)
+    assert (await world.http(f"gate.{DOMAIN}"))[0] == 503, "no listener waits for it"
+
+
+async def test_a_wildcard_of_a_gateway_is_any_number_of_labels(world: World) -> None:
+    await services(world, "web")
+    await world.service("raw", await world.backend("raw"))
+    passing = {"name": "tls", "protocol": "TLS", "port": 443, "tls": {"mode": "Passthrough"}}
+    await world.client.apply(gateway(world, HTTP, passing))
+    await world.client.apply(httproute(world, "web", ["*.deep.test"], rule("web")))
+    body = httproute(world, "raw", ["*.raw.test"], {"backendRefs": [{"name": "raw", "port": 443}]}, section="tls")
+    await world.client.apply({**body, "kind": "TLSRoute"})
+    for name in ("a", "a.b", "a.b.c.d"):
+        await answers(world, f"{name}.deep.test", "/", "web")
+        await world.reaches(f"{name}.raw.test", "raw")
+    assert (await world.http("deep.test"))[0] == 503
+    # Not where that would be all names of the cluster's own domain.
+    above = DOMAIN.partition(".")[2]
+    await world.client.apply(httproute(world, "above", [f"*.{above}"], rule("web")))
+    await answers(world, f"one.{above}", "/", "web")
+    assert (await world.http(f"x.{DOMAIN}"))[0] == 503
+
+
+async def test_tls_for_which_there_is_no_route_is_closed(world: World) -> None:
+    passing = {"name": "tls", "protocol": "TLS", "port": 443, "tls": {"mode": "Passthrough"}, "hostname": "*.raw.test"}
+    await world.client.apply(gateway(world, passing))
+    body = httproute(world, "raw", ["a.raw.test"], {"backendRefs": [{"name": "absent", "port": 443}]})
+    await world.client.apply({**body, "kind": "TLSRoute"})
+
+    async def closed() -> bool:
+        for host in ("a.raw.test", "b.raw.test", "x.y.raw.test"):
+            with contextlib.suppress(OSError, ssl.SSLError, IndexError):
+                await world.https(host)
+                return False
+        return True
+
+    await eventually(closed, "names that the listener waits for are closed")
+    assert (await world.https("b.other.test"))[0] == 503
+
+
+async def test_for_names_that_nobody_has_a_permitted_gateway_shows_its_certificate(world: World) -> None:
+    await services(world, "web")
+    await secret(world.client, world.namespace, "own", OTHER, "odd.test")
+    await world.client.apply(gateway(world, https("own")))
+    await world.client.apply(httproute(world, "web", ["known.test"], rule("web")))
+
+    async def shown(host: str, authority: pki.KeyPair, code: int) -> bool:
+        return (await world.https(host, trust=authority.cert_pem.decode()))[0] == code
+
+    await eventually(lambda: shown(f"x.{DOMAIN}", CA, 503), "the default certificate")
+    annotations = {"hcp.openshift.io/any-host": "true"}
+    await world.client.apply(
+        {
+            "apiVersion": API,
+            "kind": "GatewayClass",
+            "metadata": {"name": "hcp", "annotations": annotations},
+            "spec": {"controllerName": CONTROLLER},
+        }
+    )
+    await eventually(lambda: shown("odd.test", OTHER, 404), "that of the listener, and no route has the name")
+    assert await shown(f"x.{DOMAIN}", CA, 404), "names of the cluster keep their own"
 
 
 async def test_nothing_more_is_written_once_all_is_said(world: World) -> None:

@@ -51,17 +51,22 @@ class Backend:
         return int(self.server.sockets[0].getsockname()[1])
 
 
-async def start_backend(name: str, directory: Path, *, tls: bool, https: bool = False) -> Backend:
+async def start_backend(name: str, directory: Path, *, tls: bool, https: bool = False, told: bool = False) -> Backend:
+    """`told`: it answers with what it was asked, and a header `x-old`."""
+
     async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, ssl.SSLError):
             if tls and not https:
                 writer.write(f"{name}\n".encode())
+            head = b""
             while line := await reader.readline():
+                head += line
                 if tls and not https:
                     writer.write(line)
                 elif line == b"\r\n":
-                    body = name.encode()
-                    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+                    body, head = (head if told else name.encode()), b""
+                    more = b"X-Old: 1\r\n" if told else b""
+                    writer.write(b"HTTP/1.1 200 OK\r\n%sContent-Length: %d\r\n\r\n%s" % (more, len(body), body))
                 await writer.drain()
         writer.close()
 
@@ -115,8 +120,8 @@ class World:
         )
         return str(made["metadata"]["name"])
 
-    async def backend(self, name: str, *, tls: bool = True, https: bool = False) -> Backend:
-        made = await start_backend(name, self.directory, tls=tls, https=https)
+    async def backend(self, name: str, *, tls: bool = True, https: bool = False, told: bool = False) -> Backend:
+        made = await start_backend(name, self.directory, tls=tls, https=https, told=told)
         self.servers.append(made.server)
         return made
 
@@ -139,9 +144,10 @@ class World:
             await writer.wait_closed()
         return name or None
 
-    async def http(self, host: str, path: str = "/") -> tuple[int, str, str]:
+    async def http(self, host: str, path: str = "/", method: str = "GET", *headers: str) -> tuple[int, str, str]:
         reader, writer = await asyncio.open_connection("127.0.0.1", self.process.settings.http_port)
-        writer.write(f"GET {path} HTTP/1.1\r\nHost: {host}:80\r\nConnection: close\r\n\r\n".encode())
+        lines = (f"{method} {path} HTTP/1.1", f"Host: {host}:80", "Connection: close", *headers, "", "")
+        writer.write("\r\n".join(lines).encode())
         await writer.drain()
         answer = (await reader.read()).decode()
         writer.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Mapping
 
 from hcp.api import manifests as m
 from hcp.api.names import ROUTER_NAMESPACE
@@ -23,6 +24,11 @@ def objects(g: GuestParams) -> list[Manifest]:
     """Nothing in a cluster without nodes, or without the capability."""
     if g.ingress is None:
         return []
+    return router(g.ingress, highly_available=g.highly_available, marks=g.trust_mark)
+
+
+def router(given: GuestIngress, *, highly_available: bool = False, marks: Mapping[str, str] = {}) -> list[Manifest]:
+    """The same wherever it runs: `marks` are annotations that start its pods anew."""
     return [
         _ours(manifests.namespace()),
         _ours(crd.route_crd()),
@@ -34,10 +40,10 @@ def objects(g: GuestParams) -> list[Manifest]:
             CLASS,
             {"spec": {"controller": CLASS_CONTROLLER}},
         ),
-        _certificate(g.ingress),
-        _deployment(g, g.ingress),
+        _certificate(given),
+        _deployment(given, highly_available, marks),
         _service(),
-        *canary.objects(g.ingress.image, g.ingress.domain),
+        *canary.objects(given.image, given.domain),
     ]
 
 
@@ -52,11 +58,11 @@ def _certificate(given: GuestIngress) -> Manifest:
     return obj("v1", "Secret", CERTIFICATE, {"type": "kubernetes.io/tls", "data": encoded}, ROUTER_NAMESPACE)
 
 
-def _deployment(g: GuestParams, given: GuestIngress) -> Manifest:
+def _deployment(given: GuestIngress, highly_available: bool, marks: Mapping[str, str]) -> Manifest:
     made = manifests.deployment(
         given.image,
         domain=given.domain,
-        replicas=2 if g.highly_available else 1,
+        replicas=2 if highly_available else 1,
         options=(f"--default-certificate={ROUTER_NAMESPACE}/{CERTIFICATE}", f"--ingress-class={CLASS}"),
     )
     pod = made["spec"]["template"]["spec"]
@@ -70,8 +76,8 @@ def _deployment(g: GuestParams, given: GuestIngress) -> Manifest:
             "labelSelector": selector,
         }
     ]
-    if g.trust_mark:
-        made["spec"]["template"]["metadata"]["annotations"] |= g.trust_mark
+    if marks:
+        made["spec"]["template"]["metadata"]["annotations"] |= marks
     return _ours(made)
 
 

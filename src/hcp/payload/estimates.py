@@ -29,6 +29,7 @@ TYPICAL = {
     "ignition": 40,
     "kwok": 60,
     "conformance-1.36": 200,
+    "gateway-conformance": 120,
     "csi-sidecars": 400,
     "cluster-autoscaler": 400,
     "olm": 400,

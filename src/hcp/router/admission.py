@@ -202,6 +202,9 @@ class _Table:
         spec = route.get("spec") or {}
         how = termination(route)
         path = f"{spec.get('path') or ''}{' exactly' if spec.get('exactPath') else ''}"
+        if spec.get("when") and SEPARATOR in decision.key:
+            # Of a Gateway's routes one may have a place for some requests, and another for others.
+            path = f"{path} {spec['when']}"
         # Of a Gateway's routes one may have a place in plain HTTP, and another the same place with TLS.
         schemes = (spec["scheme"],) if spec.get("scheme") else ("http", "https")
         wanted = {(name, "" if how == "passthrough" else path, scheme) for scheme in schemes}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from hcp.router import maps, option_rules, options, waiting
+from hcp.router import maps, option_rules, options, scripted, unanswered, waiting
 
 # How many pods of a host are tried before a connection is given up.
 ATTEMPTS = 3
@@ -138,8 +138,10 @@ def _tls_attempt(settings: Settings, attempt: int) -> list[str]:
         *_ended_here(settings, attempt, verb, hello),
         *([f"  {look}"] if wakes else []),
         # No such host: perhaps somebody claims every name beside it.
+        *([f"  {verb} set-var(sess.host) var(sess.key) {missing}"] if _ends(settings, attempt) else []),
         f"  {verb} set-var(sess.key) var(sess.key),regsub(^[^.]*,*) {missing}",
         f"  {verb} set-var(sess.n) var(sess.key),map_str_int({count}) {missing}",
+        *_waited_for(settings, attempt, verb, missing),
         *(f"  {line}" for line in [*guards, *option_rules.start(attempt)]),
         *(f"  {line}" for line in _choose(verb, "sess", address, "var(sess.start)")),
         f"  {verb} accept if {{ var(sess.to) -m found }}",
@@ -164,6 +166,14 @@ def _tls_attempt(settings: Settings, attempt: int) -> list[str]:
             f"  server again {_again(attempt + 1)} {NAMING}",
         ]
     return lines
+
+
+def _waited_for(settings: Settings, attempt: int, verb: str, missing: str) -> list[str]:
+    """Where Gateways are served too."""
+    if not _ends(settings, attempt):
+        return []
+    count, end, waiting_for = (map_name(one) for one in (maps.TLS_COUNT, maps.TLS_END, maps.LISTENERS))
+    return [f"  {line}" for line in unanswered.of_connections(verb, count, end, waiting_for, missing)]
 
 
 def _named(settings: Settings) -> list[str]:
@@ -223,7 +233,7 @@ def _ended_here(settings: Settings, attempt: int, verb: str, hello: str) -> list
     return [f"  {verb} set-var(sess.end) var(sess.key),map_str({map_name(maps.TLS_END)}) {hello}"]
 
 
-def _web(table: str, *more: str) -> list[str]:
+def _web(table: str, *more: str, gateways: bool) -> list[str]:
     """From host and path to a pod: the longest place that fits, then the same for `*.domain`, then for any name.
 
     Every request pays for every line, so there are few. Where nothing is found, what follows finds nothing either, and
@@ -232,13 +242,16 @@ def _web(table: str, *more: str) -> list[str]:
     count, address = map_name(table), map_name(maps.ADDRESS)
     missing = "if !{ var(txn.row) -m found }"
     verb = "http-request"
+    deeper = unanswered.deeper("./") if gateways else []
     end = f",{maps.END}"
     lines = [
         f"{verb} set-var(txn.path) path",
         f"{verb} set-var(txn.page) req.hdr(host),lower,field(1,:),concat(,txn.path{end})",
         f"{verb} set-var(txn.row) var(txn.page),map_beg({count})",
         f"{verb} set-var(txn.row) var(txn.page),regsub(^[^./]*,*),map_beg({count}) {missing}",
+        *(f"{verb} set-var(txn.row) var(txn.page),{one},map_beg({count}) {missing}" for one in deeper),
         f"{verb} set-var(txn.row) str(*),concat(,txn.path{end}),map_beg({count}) {missing}",
+        *([f"{verb} lua.{scripted.CHOOSE} if {{ var(txn.row) -m beg {scripted.CHOOSING} }}"] if gateways else []),
         f"{verb} set-var(txn.n) var(txn.row),field(1,@)",
         f"{verb} set-var(txn.key) var(txn.row),field(2,@)",
         *_choose(verb, "txn", address, "rand"),
@@ -249,13 +262,13 @@ def _web(table: str, *more: str) -> list[str]:
     return [f"  {line}" for line in lines]
 
 
-def _nobody() -> list[str]:
+def _nobody(settings: Settings) -> list[str]:
     """Where requests stay that no pod answers."""
     return [
         f"backend {NOBODY}",
         "  mode http",
         f"  http-request redirect location {SECURE} code 302 if {{ var(txn.row) -m str {maps.REDIRECT} }}",
-        f"  http-request redirect location {SECURE} code 301 if {{ var(txn.row) -m str {maps.REDIRECT_FOREVER} }}",
+        *(f"  {line}" for line in (unanswered.of_requests(map_name(maps.LISTENERS)) if settings.ends_tls else [])),
         '  http-request return status 503 content-type text/plain string "No Route answers this host."',
     ]
 
@@ -275,15 +288,23 @@ def _end(settings: Settings) -> list[str]:
         *_web(
             maps.HTTPS,
             f"set-header X-Forwarded-Port 443 unless {{ var(txn.row) -m end @{options.FORWARDED} }}",
+            gateways=True,
         ),
         *_backend(TRUSTED, "use-server %[var(txn.row),field(4,@)] if TRUE"),
     ]
 
 
-def _backend(name: str, server: str) -> list[str]:
-    """Where annotations are followed. Connections to pods are kept: they are told apart by the address."""
+def _backend(name: str, server: str, *, gateways: bool = False) -> list[str]:
+    """Where annotations are followed. Connections to pods are kept: they are told apart by the address.
+
+    `gateways`: whether requests come here of which a route of a Gateway changes headers.
+    """
     files = (map_name(table) for table in (maps.OPTIONS, maps.ALLOWED, maps.ADDRESS))
     rules = option_rules.of_requests(*files, usual=name == maps.WITH_OPTIONS)
+    if gateways:
+        changed = f"if {{ var(txn.key),map_str({map_name(maps.CHANGES)}) -m found }}"
+        script = (f"http-request lua.{scripted.REQUEST} {changed}", f"http-response lua.{scripted.RESPONSE} {changed}")
+        rules = [*script, *rules]
     return [f"backend {name}", "  mode http", *(f"  {line}" for line in rules), f"  {server}"]
 
 
@@ -294,16 +315,16 @@ def _http(settings: Settings) -> list[str]:
         "  mode http",
         *settings.binds(settings.http_port),
         "  monitor-uri /_router/healthz",
-        *_web(maps.HTTP),
-        *_nobody(),
+        *_web(maps.HTTP, gateways=settings.ends_tls),
+        *_nobody(settings),
         f"backend {maps.PODS}",
         "  mode http",
         "  option forwardfor",
         f"  {verb} set-header X-Forwarded-Proto %[fe_name]",
         "  server pod 0.0.0.0",
         *_backend(maps.WITH_OPTIONS, "server pod 0.0.0.0"),
-        *_backend(maps.REWRITING, "server pod 0.0.0.0"),
-        *_backend(maps.PLAIN_HTTP2, "server pod 0.0.0.0 proto h2"),
+        *_backend(maps.REWRITING, "server pod 0.0.0.0", gateways=settings.ends_tls),
+        *_backend(maps.PLAIN_HTTP2, "server pod 0.0.0.0 proto h2", gateways=settings.ends_tls),
         *option_rules.counters(),
     ]
 
@@ -315,6 +336,7 @@ def render(settings: Settings) -> str:
         f"  stats socket unix@{SOCKET} mode 600 level admin",
         "  log stderr format raw local0 notice",
         *([f"  lua-load {SCRIPT}"] if settings.wakes else []),
+        *([f"  lua-load {scripted.SCRIPT}"] if settings.ends_tls else []),
         # No log of its own for traffic: a line would be made of every request, only to be left out by its level.
         "defaults",
         "  timeout connect 2s",

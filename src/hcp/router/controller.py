@@ -16,7 +16,9 @@ from hcp.router import admission, backends, maps, terminating
 from hcp.router.book import Book
 from hcp.router.changes import Changes
 from hcp.router.claims import Route
+from hcp.router.gateway import listeners, translate
 from hcp.router.haproxy import HAProxy
+from hcp.router.keys import Certificate
 from hcp.router.refused import Refused
 from hcp.router.reports import MAX_RETRY, RETRY, Reports
 from hcp.router.sleepers import Sleepers, sleeps_since
@@ -29,6 +31,10 @@ log = logging.getLogger(__name__)
 SETTLE = 0.02
 # However often Routes are edited, at least as long is rested as was worked, up to this.
 MAX_REST = 2.0
+# Whose the rows are that say what listeners of Gateways wait for: no Route has such a name.
+WAITING = "~listeners"
+# Whose the default certificate is where a Gateway shows another one for names that nobody has.
+OWN = "~default"
 
 ROUTES = metrics.Gauge("hcp_router_routes", "Routes, by whether they are served.", ["admitted"])
 PUSHES = metrics.Counter("hcp_router_table_changes_total", "Tables handed to HAProxy, by table.", ["table"])
@@ -75,6 +81,11 @@ class Router:
         """The apps domain: the one given, else what the cluster's ingress configuration says."""
         return self._domain or self._sources.domain
 
+    @property
+    def _domains(self) -> tuple[str, ...]:
+        """Names below these belong to all namespaces."""
+        return tuple(one.lower() for one in (self.domain, self._sources.apps_domain) if one)
+
     async def run(self) -> None:
         """Work until cancelled."""
         try:
@@ -103,10 +114,17 @@ class Router:
 
     async def _take_certificate(self) -> bool:
         """Hand the default certificate over, if there is one by now; another one is taken while HAProxy runs."""
-        pair = self._sources.pair(*self._certificate.split("/", 1))
-        if pair is not None:
-            await self._haproxy.keys.set_default(f"{pair[0]}\n{pair[1]}")
-        return pair is not None
+        pair = self._sources.certificate(self._certificate)
+        if pair is None:
+            return False
+        own, keys = "\n".join(pair), self._haproxy.keys
+        instead = self._sources.any_certificate()
+        if self._haproxy.alive and self.domain:
+            # Names of the cluster itself keep its own certificate.
+            aside = {OWN: Certificate(f"*.{self.domain}", own)} if instead else {}
+            instead = "" if await keys.push([OWN], aside, {}) else instead
+        await keys.set_default(instead or own)
+        return True
 
     async def _pass(self) -> None:
         self._read(self._changes.take())
@@ -161,6 +179,9 @@ class Router:
             self._sources.apps_domain,
         )
         book.follow(policy)
+        if self._gateways and self._sources.gateways is not None:
+            waited_for = self._sources.gateways.waited_for(self._domains)
+            self._tables.put(WAITING, {(maps.LISTENERS, name): "1" for name in waited_for})
         while True:
             self._due |= book.decide(self._refused.words)
             for key in self._due:
@@ -205,7 +226,9 @@ class Router:
             addresses = []
         since = sleeps_since(route) if self._haproxy.settings.wakes else ""
         http2 = bool(addresses) and self._speaks_http2(route)
-        rows = maps.rows_of(decision, route, addresses, http2=http2, asleep=bool(since))
+        # Nobody has all names below a domain that belongs to all.
+        deep = bool(translate.owner_of(key)) and not listeners.covers(decision.name, self._domains)
+        rows = maps.rows_of(decision, route, addresses, http2=http2, asleep=bool(since), deep=deep)
         self.sleepers.put(key, decision.name if (maps.TLS_ASLEEP, decision.name) in rows else "", since)
         return rows
 

@@ -15,10 +15,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from hcp.errors import HcpError
-from hcp.router import waiting
+from hcp.router import scripted, waiting
 from hcp.router.config import CONFIG, SCRIPT, WAKE_SOCKET, Settings, map_name, render
 from hcp.router.keys import Keys
-from hcp.router.maps import NUMBERS, ORDER, Row, problem
+from hcp.router.maps import CHANGES, CHOICES, NUMBERS, ORDER, Row, problem
 from hcp.router.tables import Tables
 
 log = logging.getLogger(__name__)
@@ -112,6 +112,9 @@ class HAProxy:
         (self.settings.directory / CONFIG).write_text(render(self.settings), encoding="utf-8")
         if self.settings.wakes:
             (self.settings.directory / SCRIPT).write_text(waiting.script(WAKE_SOCKET), encoding="utf-8")
+        if self.settings.ends_tls:
+            rules = scripted.script(map_name(CHOICES), map_name(CHANGES))
+            (self.settings.directory / scripted.SCRIPT).write_text(rules, encoding="utf-8")
         await self._spawn()
         self._keeper = asyncio.create_task(self._keep(), name="haproxy")
 

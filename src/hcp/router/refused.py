@@ -35,5 +35,5 @@ class Refused:
     def _mark(route: Object) -> tuple[Any, ...]:
         """Changes of annotations, and of a certificate in a Secret, leave the generation as it is."""
         meta, tls = route["metadata"], at(route, "spec.tls") or {}
-        certificate = (tls.get("certificate"), tls.get("key")) if tls.get("externalCertificate") else ()
+        certificate = tls.get("certificate"), tls.get("key")
         return meta.get("uid"), meta.get("generation"), dict(annotations_of(route)), certificate

@@ -13,6 +13,7 @@ from hcp.router.admission import key_of
 from hcp.router.changes import Changes, service_of
 from hcp.router.gateway import translate
 from hcp.router.gateway.follow import Gateways
+from hcp.router.keys import LONGEST
 from hcp.runtime import Informer
 
 Object = dict[str, Any]
@@ -94,6 +95,15 @@ class Sources:
 
     def pair(self, namespace: str, name: str) -> tuple[str, str] | None:
         return terminating.pair_of(self._secrets.get(name, namespace))
+
+    def certificate(self, named: str) -> tuple[str, str] | None:
+        """The default one, named as namespace/name."""
+        return self.pair(*named.split("/", 1))
+
+    def any_certificate(self) -> str:
+        """What a Gateway shows in its place for names that nobody has; empty where none may."""
+        pair = self.gateways.any_certificate() if self.gateways is not None else None
+        return "\n".join(pair) if pair is not None and sum(map(len, pair)) < LONGEST else ""
 
     def service(self, namespace: str, name: str) -> Object | None:
         return self._services.get(name, namespace)

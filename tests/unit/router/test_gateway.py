@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from hcp import pki
 from hcp.router import admission, backends, options
-from hcp.router.gateway import grants, listeners, translate
+from hcp.router.gateway import grants, listeners, status, translate
 
 
 @pytest.mark.parametrize(
@@ -35,10 +36,12 @@ def gateway(*given: dict[str, Any]) -> dict[str, Any]:
 
 
 HTTP = {"name": "http", "protocol": "HTTP", "port": 80}
+MADE = pki.issue(pki.new_ca("test"), "a.test", dns=("a.test",), usage="server")
+PAIR = (MADE.cert_pem.decode(), MADE.key_pem.decode())
 
 
 def world(*given: dict[str, Any], known: list[dict[str, Any]] | None = None) -> translate.World:
-    found = listeners.of_gateway(gateway(*(given or (HTTP,))), lambda _ns, _name: ("cert", "key"), known or [])
+    found = listeners.of_gateway(gateway(*(given or (HTTP,))), lambda _ns, _name: PAIR, known or [])
     return translate.World({"n/web": found}, lambda _name: {"metadata": {}}, lambda _ns, _name: {}, known or [])
 
 
@@ -72,14 +75,26 @@ def test_a_rule_becomes_routes_that_are_held_to_the_same_words() -> None:
 @pytest.mark.parametrize(
     "rule",
     [
-        {"matches": [{"headers": [{"name": "x", "value": "y"}]}]},
-        {"matches": [{"method": "GET"}]},
-        {"matches": [{"queryParams": [{"name": "x", "value": "y"}]}]},
+        {"matches": [{"headers": [{"name": "x", "value": "y.*", "type": "RegularExpression"}]}]},
+        {"matches": [{"headers": [{"name": "x y", "value": "y"}]}]},
+        {"matches": [{"method": "GRAB"}]},
+        {"matches": [{"queryParams": [{"name": "x", "value": "y", "type": "RegularExpression"}]}]},
         {"matches": [{"path": {"type": "RegularExpression", "value": "/.*"}}]},
         {"filters": [{"type": "RequestMirror", "requestMirror": {}}]},
-        {"filters": [{"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": []}}]},
-        {"filters": [{"type": "RequestRedirect", "requestRedirect": {"hostname": "evil.test"}}]},
-        {"filters": [{"type": "URLRewrite", "urlRewrite": {"hostname": "x.test"}}]},
+        {"filters": [{"type": "RequestHeaderModifier", "requestHeaderModifier": {"set": [{"name": "Host"}]}}]},
+        {"filters": [{"type": "ResponseHeaderModifier", "responseHeaderModifier": {"remove": ["Content-Length"]}}]},
+        {"filters": [{"type": "RequestHeaderModifier", "requestHeaderModifier": {"add": [{"name": "x\r\ny"}]}}]},
+        {
+            "filters": [
+                {
+                    "type": "RequestHeaderModifier",
+                    "requestHeaderModifier": {"add": [{"name": "x", "value": "y\r\nz: 1"}]},
+                }
+            ]
+        },
+        {"filters": [{"type": "RequestRedirect", "requestRedirect": {"hostname": "evil.test/|x"}}]},
+        {"filters": [{"type": "RequestRedirect", "requestRedirect": {"statusCode": 418}}]},
+        {"filters": [{"type": "URLRewrite", "urlRewrite": {"hostname": "x.test:80"}}]},
         {"timeouts": {"request": "soon"}},
         {"backendRefs": [{"name": "s", "port": 80, "filters": [{"type": "RequestHeaderModifier"}]}]},
     ],
@@ -114,7 +129,7 @@ def test_a_service_of_another_namespace_needs_its_grant() -> None:
         },
     }
     (one,) = translate.attach(route(rule), "HTTPRoute", world(known=[grant]))
-    assert one.resolved == translate.RESOLVED
+    assert one.resolved == listeners.RESOLVED
     assert one.routes[0]["spec"]["to"]["namespace"] == "m"
 
 
@@ -175,3 +190,43 @@ def test_namespaces_are_selected_by_labels() -> None:
     assert grants.selects({"matchExpressions": [{"key": "team", "operator": "In", "values": ["blue"]}]}, namespace)
     assert not grants.selects({"matchExpressions": [{"key": "team", "operator": "Made-up"}]}, namespace)
     assert not grants.selects({}, None)
+
+
+def test_a_host_is_not_lost_for_a_service_that_went_or_a_certificate_that_was_renewed() -> None:
+    tls = {"mode": "Terminate", "certificateRefs": [{"name": "c"}]}
+    secure = {"name": "https", "protocol": "HTTPS", "port": 443, "tls": tls}
+    (before,) = translate.attach(route({"backendRefs": [{"name": "s", "port": 80}]}), "HTTPRoute", world(secure))
+    renewed = pki.issue(pki.new_ca("test"), "a.test", dns=("a.test",), usage="server")
+    pair = (renewed.cert_pem.decode(), renewed.key_pem.decode())
+    found = listeners.of_gateway(gateway(secure), lambda _ns, _name: pair, [])
+    other = translate.World({"n/web": found}, lambda _name: {"metadata": {}}, lambda _ns, _name: None, [])
+    (after,) = translate.attach(route({"backendRefs": [{"name": "s", "port": 80}]}), "HTTPRoute", other)
+    assert before.routes[0]["spec"] != after.routes[0]["spec"]
+    assert before.routes[0]["metadata"] == after.routes[0]["metadata"]
+    (edited,) = translate.attach(route({"backendRefs": [{"name": "t", "port": 80}]}), "HTTPRoute", other)
+    assert edited.routes[0]["metadata"]["uid"] != after.routes[0]["metadata"]["uid"]
+
+
+def test_a_route_is_not_in_its_own_way() -> None:
+    """Two listeners, and two Gateways, that have its host in common."""
+    found = world(HTTP, {**HTTP, "name": "wide", "hostname": "*.test"})
+    twice = route({"backendRefs": [{"name": "s", "port": 80}]})
+    twice["spec"]["parentRefs"] *= 2
+    one, other = translate.attach(twice, "HTTPRoute", found)
+    assert (len(one.routes), len(other.routes)) == (1, 0)
+    assert {each.name for each in other.listeners} == {"http", "wide"}
+
+
+def test_a_host_that_somebody_else_has_is_told_beside_what_is_served() -> None:
+    (one,) = translate.attach(route({"backendRefs": [{"name": "s", "port": 80}]}), "HTTPRoute", world())
+    live = {"metadata": {"generation": 2}}
+
+    def told(refused: status.Refusal | None) -> dict[str, tuple[str, str]]:
+        (parent,) = status.of_route(live, [one], refused, "2030-01-01T00:00:00Z")
+        return {each["type"]: (each["status"], each["reason"]) for each in parent["conditions"]}
+
+    served = {"Accepted": ("True", "Accepted"), "ResolvedRefs": ("True", "ResolvedRefs")}
+    assert told(None) == served
+    some = status.Refusal("HostAlreadyClaimed", "somebody has it", whole=False)
+    assert told(some) == {**served, "PartiallyInvalid": ("True", "HostAlreadyClaimed")}
+    assert told(status.Refusal("NoHost", "", whole=True))["Accepted"] == ("False", "NoHost")

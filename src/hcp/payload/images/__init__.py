@@ -15,6 +15,7 @@ def components() -> Iterator[Component]:
     from hcp.payload.images import bases, hcp_image, tools, virt_manifests
     from hcp.payload.images.autoscaling import autoscaling_images
     from hcp.payload.images.conformance import conformance_images
+    from hcp.payload.images.gateway import gateway_images
     from hcp.payload.images.login import login_images
     from hcp.payload.images.metallb import metallb_images
     from hcp.payload.images.monitoring import monitoring_images
@@ -37,7 +38,7 @@ def components() -> Iterator[Component]:
     )
     optional = (
         *(*storage_images(), *olm_images(), *login_images(), *monitoring_images()),
-        *(*autoscaling_images(), *metallb_images(), *peer_images()),
+        *(*autoscaling_images(), *metallb_images(), *peer_images(), *gateway_images()),
     )
     for image in (*conformance_images(), *optional):
         yield replace(image_component(image), on_request=True)

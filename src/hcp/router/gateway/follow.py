@@ -11,9 +11,9 @@ from typing import Any
 from hcp.api.paths import annotations_of, at
 from hcp.kube import Client, Resource
 from hcp.kube import resources as r
-from hcp.kube.errors import NotFound
+from hcp.kube.errors import Invalid, NotFound
 from hcp.router.admission import Decision, key_of
-from hcp.router.gateway import listeners, status, translate
+from hcp.router.gateway import listeners, matches, status, translate
 from hcp.router.ingresses import ANY_HOST
 from hcp.runtime import Informer
 from hcp.runtime.conditions import now
@@ -94,12 +94,24 @@ class Gateways:
                 with _harmless(live):
                     attached = self._attached[kind, key_of(live)] = translate.attach(live, kind, world)
                     found |= {key_of(made): made for one in attached for made in one.routes}
+        matches.choose(found.values())
         return found
 
     def any_host(self) -> bool:
         """Whether an administrator lets routes of our classes answer for names that nobody claims."""
         classes = (one for one in self._list(r.GATEWAYCLASSES) if listeners.is_ours(one))
         return any(annotations_of(one).get(ANY_HOST) == "true" for one in classes)
+
+    def waited_for(self, domains: Iterable[str]) -> set[str]:
+        """Names that listeners wait for, whether a route has them or not."""
+        found = [one for of_gateway in self._listeners.values() for one in of_gateway]
+        return listeners.waited_for(found, tuple(domains), any_host=self.any_host())
+
+    def any_certificate(self) -> tuple[str, str] | None:
+        """What is shown for names that nobody has: that of the listener for any name, where one may be."""
+        found = [one for _, every in sorted(self._listeners.items()) for one in every if one.works and not one.hostname]
+        pairs = [one.certificate for one in found if one.certificate is not None]
+        return pairs[0] if pairs and self.any_host() else None
 
     async def report(self, decisions: Iterable[Decision], where: str) -> None:
         """Say what became of each, where it is not said yet."""
@@ -108,7 +120,12 @@ class Gateways:
         stamp, by_owner = now(), _by_owner(decisions)
         for one in self._list(r.GATEWAYCLASSES):
             if listeners.is_ours(one):
-                await self._write(r.GATEWAYCLASSES, one, status.of_class(one, stamp))
+                said = status.of_class(one, stamp)
+                try:
+                    await self._write(r.GATEWAYCLASSES, one, said)
+                except Invalid:
+                    # Definitions of another version have features in another form, or none.
+                    await self._write(r.GATEWAYCLASSES, one, {"conditions": said["conditions"]})
         for kind, resource in ROUTES.items():
             for live in self._list(resource):
                 attached = self._attached.get((kind, key_of(live)), [])
@@ -160,11 +177,12 @@ def _by_owner(decisions: Iterable[Decision]) -> dict[str, list[Decision]]:
     return found
 
 
-def _refused(decisions: list[Decision]) -> str:
-    """Why nothing of it is served; empty when something is."""
-    if not decisions or any(one.admitted for one in decisions):
-        return ""
-    return f"{decisions[0].reason}: {decisions[0].message}"
+def _refused(decisions: list[Decision]) -> status.Refusal | None:
+    """Why some of it is not served, or nothing of it."""
+    refused = [one for one in decisions if not one.admitted]
+    if not refused:
+        return None
+    return status.Refusal(refused[0].reason, refused[0].message, whole=len(refused) == len(decisions))
 
 
 def _name_only(crd: Object) -> Object:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hcp import pki
 from hcp.api.paths import at
+from hcp.router import hosts
 from hcp.router.gateway import grants
 from hcp.router.gateway.grants import GROUP, Reference
 from hcp.runtime.conditions import Verdict
@@ -17,6 +20,7 @@ CONTROLLER = "hcp.openshift.io/gateway-controller"
 Secrets = Callable[[str, str], tuple[str, str] | None]
 PORTS = {"HTTP": 80, "HTTPS": 443, "TLS": 443}
 KINDS = {"HTTP": "HTTPRoute", "HTTPS": "HTTPRoute", "TLS": "TLSRoute"}
+RESOLVED: Verdict = (True, "ResolvedRefs", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +64,11 @@ def of_gateway(gateway: Object, secrets: Secrets, known: Iterable[Object]) -> li
 def _listener(gateway: Object, given: Object, secrets: Secrets, known: list[Object]) -> Listener:
     meta, protocol, port = gateway["metadata"], str(given.get("protocol")), int(given.get("port") or 0)
     namespace = str(meta.get("namespace") or "")
-    kinds, wrong_kinds = _kinds(given, protocol)
+    accepted = _accepted(given, protocol, port)
+    # What is not served in this form takes no routes of any kind.
+    kinds, wrong_kinds = _kinds(given, protocol) if accepted[1] != "UnsupportedValue" else ((), False)
     certificate: tuple[str, str] | None = None
-    resolved: Verdict = (True, "ResolvedRefs", "")
+    resolved = RESOLVED
     if protocol == "HTTPS":
         certificate, resolved = _certificate(given, namespace, secrets, known)
     if wrong_kinds:
@@ -73,7 +79,7 @@ def _listener(gateway: Object, given: Object, secrets: Secrets, known: list[Obje
         protocol,
         port,
         str(given.get("hostname") or "").lower(),
-        _accepted(given, protocol, port),
+        accepted,
         resolved,
         at(given, "allowedRoutes.namespaces") or {},
         certificate,
@@ -84,13 +90,13 @@ def _listener(gateway: Object, given: Object, secrets: Secrets, known: list[Obje
 def _accepted(given: Object, protocol: str, port: int) -> Verdict:
     if protocol not in PORTS:
         return False, "UnsupportedProtocol", f"Served here: {', '.join(PORTS)}"
-    if port != PORTS[protocol]:
-        return False, "PortUnavailable", f"This router has port {PORTS[protocol]} for {protocol}, and no other"
     mode = at(given, "tls.mode") or "Terminate"
     if protocol == "TLS" and mode != "Passthrough":
         return False, "UnsupportedValue", "TLS is passed on here: write tls.mode Passthrough, or protocol HTTPS"
     if protocol == "HTTPS" and mode != "Terminate":
         return False, "UnsupportedValue", "With protocol HTTPS TLS ends here: write tls.mode Terminate, or protocol TLS"
+    if port != PORTS[protocol]:
+        return False, "PortUnavailable", f"This router has port {PORTS[protocol]} for {protocol}, and no other"
     return True, "Accepted", ""
 
 
@@ -114,8 +120,38 @@ def _certificate(
         if not grants.permitted(Reference("Gateway", namespace, "", "Secret", where, name), known):
             return None, (False, "RefNotPermitted", f"No ReferenceGrant in {where} permits it")
         if pair := secrets(where, name):
-            return pair, (True, "ResolvedRefs", "")
+            wrong = _problem(*pair)
+            return (None, (False, "InvalidCertificateRef", f"The Secret {wrong}")) if wrong else (pair, RESOLVED)
     return None, (False, "InvalidCertificateRef", "There is no such Secret of type kubernetes.io/tls")
+
+
+def waited_for(found: Iterable[Listener], domains: Iterable[str], *, any_host: bool) -> set[str]:
+    """Names and how requests come there, as HAProxy looks them up: what no route of them has is not found.
+
+    `domains` belong to all namespaces: nobody waits for all of their names. `any_host`: whether somebody may for any.
+    """
+    names = {
+        f"{one.hostname or '*'}/{one.protocol.lower()}" for one in found if one.works and (one.hostname or any_host)
+    }
+    if "*/https" in names:
+        # Who shows a certificate for any name comes before who would close the connection.
+        names.discard("*/tls")
+    return {one for one in names if one.startswith("*/") or _may_wait(one.partition("/")[0], domains)}
+
+
+def _may_wait(name: str, domains: Iterable[str]) -> bool:
+    return hosts.is_host(name.removeprefix("*.")) and not covers(name, domains)
+
+
+def covers(name: str, domains: Iterable[str]) -> bool:
+    """Whether a wildcard of any number of labels takes the names below one of these domains."""
+    return name.startswith("*.") and any(f".{one}".endswith(name[1:]) for one in domains if one)
+
+
+@functools.lru_cache(maxsize=1024)
+def _problem(certificate: str, key: str) -> str:
+    """Why HAProxy would not show it; empty when it would. Looked at once, however often Gateways are."""
+    return pki.pair_problem(pki.KeyPair(certificate.encode(), key.encode()))
 
 
 def shared(listener: str, route: str) -> str | None:

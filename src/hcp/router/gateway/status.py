@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from hcp.api.paths import at
@@ -12,6 +13,15 @@ from hcp.router.gateway.translate import Attached
 from hcp.runtime.conditions import Verdict, with_verdicts
 
 Object = Mapping[str, Any]
+# In the words of the Gateway API's project.
+FEATURES = (
+    *("Gateway", "HTTPRoute", "ReferenceGrant", "TLSRoute"),
+    *("HTTPRoute303RedirectStatusCode", "HTTPRoute307RedirectStatusCode", "HTTPRoute308RedirectStatusCode"),
+    *("HTTPRouteBackendProtocolH2C", "HTTPRouteBackendProtocolWebSocket", "HTTPRouteBackendTimeout"),
+    *("HTTPRouteHostRewrite", "HTTPRouteMethodMatching", "HTTPRouteNamedRouteRule", "HTTPRoutePathRedirect"),
+    *("HTTPRoutePathRewrite", "HTTPRoutePortRedirect", "HTTPRouteQueryParamMatching", "HTTPRouteRequestTimeout"),
+    *("HTTPRouteResponseHeaderModification", "HTTPRouteSchemeRedirect"),
+)
 
 
 def _generation(live: Object) -> int:
@@ -20,7 +30,10 @@ def _generation(live: Object) -> int:
 
 def of_class(live: Object, now: str) -> dict[str, Any]:
     told: dict[str, Verdict | None] = {"Accepted": (True, "Accepted", "")}
-    return {"conditions": with_verdicts(at(live, "status.conditions"), told, _generation(live), now)}
+    return {
+        "conditions": with_verdicts(at(live, "status.conditions"), told, _generation(live), now),
+        "supportedFeatures": [{"name": name} for name in sorted(FEATURES)],
+    }
 
 
 def of_gateway(live: Object, listeners: list[Listener], attached: Mapping[str, int], where: str, now: str) -> Any:
@@ -56,15 +69,31 @@ def of_gateway(live: Object, listeners: list[Listener], attached: Mapping[str, i
     }
 
 
-def of_route(live: Object, attached: list[Attached], refused: str, now: str) -> list[dict[str, Any]]:
-    """The wanted `status.parents`: ours after those of others. `refused`: why none of it is served."""
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why hosts of a route are not served: all of them, or some."""
+
+    reason: str
+    message: str
+    whole: bool
+
+
+def of_route(live: Object, attached: list[Attached], refused: Refusal | None, now: str) -> list[dict[str, Any]]:
+    """The wanted `status.parents`: ours after those of others."""
     parents = at(live, "status.parents") or []
     mine = [one for one in parents if one.get("controllerName") == CONTROLLER]
-    said = []
+    parents_of_ours = []
     for one in attached:
         before: Object = next((entry for entry in mine if entry.get("parentRef") == one.ref), {})
-        accepted = (False, "HostAlreadyClaimed", refused) if refused and one.accepted[0] is True else one.accepted
-        told: dict[str, Verdict | None] = {"Accepted": accepted, "ResolvedRefs": one.resolved}
+        accepted, partly = one.accepted, None
+        if refused is not None and accepted[0] is True:
+            said: Verdict = (not refused.whole, refused.reason, refused.message)
+            accepted, partly = (said, None) if refused.whole else (accepted, said)
+        told: dict[str, Verdict | None] = {
+            "Accepted": accepted,
+            "ResolvedRefs": one.resolved,
+            "PartiallyInvalid": partly,
+        }
         conditions = with_verdicts(before.get("conditions"), told, _generation(live), now)
-        said.append({"parentRef": one.ref, "controllerName": CONTROLLER, "conditions": conditions})
-    return [one for one in parents if one.get("controllerName") != CONTROLLER] + said
+        parents_of_ours.append({"parentRef": one.ref, "controllerName": CONTROLLER, "conditions": conditions})
+    return [one for one in parents if one.get("controllerName") != CONTROLLER] + parents_of_ours

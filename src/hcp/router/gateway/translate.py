@@ -11,9 +11,10 @@ from typing import Any
 
 from hcp.api.paths import at
 from hcp.router import options
-from hcp.router.gateway import grants
+from hcp.router.gateway import changes, grants, matches, redirects
 from hcp.router.gateway.grants import GROUP, Reference
-from hcp.router.gateway.listeners import KINDS, Listener, shared
+from hcp.router.gateway.listeners import KINDS, RESOLVED, Listener, shared
+from hcp.router.gateway.redirects import Unsupported
 from hcp.runtime.conditions import Verdict
 
 Object = Mapping[str, Any]
@@ -21,14 +22,11 @@ Object = Mapping[str, Any]
 MARK = "~gateway~"
 KIND = "Gateway"
 ACCEPTED: Verdict = (True, "Accepted", "")
-RESOLVED: Verdict = (True, "ResolvedRefs", "")
+# What requests are told of a rule that leads nowhere, and of one whose pods are not ready.
+NO_BACKEND, NO_POD = 500, 503
 _DURATION = re.compile(r"(\d{1,5}(?:h|m|s|ms)){1,4}", re.ASCII)
 _PART = re.compile(r"(\d+)(ms|h|m|s)", re.ASCII)
 _MILLISECONDS = {"h": 3_600_000, "m": 60_000, "s": 1000, "ms": 1}
-
-
-class Unsupported(ValueError):
-    """Something that this router cannot do, in a sentence."""
 
 
 @dataclass(slots=True)
@@ -62,7 +60,21 @@ def attach(route: Object, kind: str, world: World) -> list[Attached]:
         ours = (ref.get("group") or GROUP, ref.get("kind") or "Gateway") == (GROUP, "Gateway")
         if ours and key in world.gateways:
             found.append(_attach(route, kind, namespace, ref, world.gateways[key], world))
+    _once(found)
     return found
+
+
+def _once(found: list[Attached]) -> None:
+    """Of listeners and Gateways that have a name in common, one leads there: a route is not in its own way."""
+    seen: set[str] = set()
+    for one in found:
+        kept = []
+        for made in one.routes:
+            spec = json.dumps(made["spec"], sort_keys=True)
+            if spec not in seen:
+                kept.append(made)
+            seen.add(spec)
+        one.routes = kept
 
 
 def _attach(route: Object, kind: str, namespace: str, ref: Object, all_: list[Listener], world: World) -> Attached:
@@ -70,7 +82,10 @@ def _attach(route: Object, kind: str, namespace: str, ref: Object, all_: list[Li
     named = [
         one
         for one in all_
-        if ref.get("sectionName") in (None, one.name) and ref.get("port") in (None, one.port) and one.works
+        # Of one whose certificate is not there routes are attached all the same, and served when it is.
+        if ref.get("sectionName") in (None, one.name)
+        and ref.get("port") in (None, one.port)
+        and one.accepted[0] is True
     ]
     if not named:
         return Attached(ref, (False, "NoMatchingParent", "The Gateway has no such listener that works"), resolved)
@@ -82,18 +97,20 @@ def _attach(route: Object, kind: str, namespace: str, ref: Object, all_: list[Li
     if not pairs:
         return Attached(ref, (False, "NoMatchingListenerHostname", "No listener has a name in common"), resolved)
     try:
-        routes = [made for one, name in pairs for made in _routes(route, kind, one, name, world)]
+        made = [(one, found) for one, name in pairs for found in _routes(route, kind, one, name, world)]
     except Unsupported as error:
         return Attached(ref, (False, "UnsupportedValue", str(error)), resolved)
     listeners = list({one.name: one for one, _ in pairs}.values())
-    return Attached(ref, ACCEPTED, resolved, listeners, _numbered(route, ref, routes))
+    return Attached(ref, ACCEPTED, resolved, listeners, _numbered(route, ref, [one for by, one in made if by.works]))
 
 
 def _numbered(route: Object, ref: Object, specs: list[tuple[dict[str, Any], dict[str, str]]]) -> list[dict[str, Any]]:
     meta, made = route["metadata"], []
     where = hashlib.sha256(json.dumps(ref, sort_keys=True).encode()).hexdigest()[:8]
     for number, (spec, asked) in enumerate(specs):
-        mark = hashlib.sha256(json.dumps([spec, asked], sort_keys=True).encode()).hexdigest()[:16]
+        # What its author wrote: a host is not lost for a Service that went, or for a certificate that was renewed.
+        written = {key: value for key, value in spec.items() if key not in ("answers", "tls")}
+        mark = hashlib.sha256(json.dumps([written, asked], sort_keys=True).encode()).hexdigest()[:16]
         name = f"{meta['name']}{MARK}{where}~{number}"
         kept = {key: meta[key] for key in ("namespace", "creationTimestamp") if key in meta}
         identity = {"name": name, "uid": f"{meta.get('uid')}~{where}~{number}~{mark}", "generation": 1}
@@ -111,21 +128,27 @@ def _routes(
 ) -> Iterable[tuple[dict[str, Any], dict[str, str]]]:
     base, namespace = _place(host), str(route["metadata"].get("namespace") or "")
     for rule in at(route, "spec.rules") or ():
-        targets = _targets([one for one in rule.get("backendRefs") or () if _may(one, kind, namespace, world)])
+        refs = [one for one in rule.get("backendRefs") or () if _may(one, kind, namespace, world)]
+        leads = any(_weight(one) and world.service(*_service(one, namespace)) is not None for one in refs)
+        spec = {**base, **_targets(refs), "answers": NO_POD if leads else NO_BACKEND}
         if kind == KINDS["TLS"]:
-            yield {**base, **targets, "tls": {"termination": "passthrough"}}, {}
+            yield {**spec, "tls": {"termination": "passthrough"}}, {}
             continue
-        redirect, asked = _filters(rule)
-        if patience := _patience(rule):
-            asked[f"{options.PREFIX}timeout"] = f"{patience}ms"
-        matches: Iterable[Object] = rule.get("matches") or ({},)
-        for match in matches:
-            spec = {**base, **_path(match), **targets, "scheme": listener.protocol.lower()}
-            if redirect:
-                spec["redirect"] = redirect
-            if listener.protocol == "HTTPS":
-                spec["tls"] = {"termination": "edge", **_certificate(listener, host)}
-            yield spec, asked
+        if listener.protocol == "HTTPS":
+            spec["tls"] = {"termination": "edge", **_certificate(listener, host)}
+        spec["changes"] = changes.of_rule(rule)
+        wanted: Iterable[Object] = rule.get("matches") or ({},)
+        for match in wanted:
+            place = matches.place(match)
+            yield {**spec, **place, "scheme": listener.protocol.lower(), **_goto(rule, listener, place)}, _asked(rule)
+
+
+def _goto(rule: Object, listener: Listener, place: Object) -> dict[str, str]:
+    given = redirects.of_rule(rule)
+    if given is None:
+        return {}
+    prefix = None if place["exactPath"] else str(place["path"])
+    return {"redirect": redirects.row(given, listener.protocol.lower(), prefix)}
 
 
 def _certificate(listener: Listener, host: str) -> dict[str, str]:
@@ -142,23 +165,19 @@ def _place(host: str) -> dict[str, Any]:
     return {"host": f"any.{host[2:]}" if wild else host, "wildcardPolicy": "Subdomain" if wild else "None"}
 
 
-def _path(match: Object) -> dict[str, Any]:
-    for name in ("headers", "queryParams", "method"):
-        if match.get(name):
-            raise Unsupported(f"matches.{name} is not served: requests are told apart by host and path")
-    path = match.get("path") or {}
-    how, value = path.get("type") or "PathPrefix", str(path.get("value") or "/")
-    if how not in ("Exact", "PathPrefix"):
-        raise Unsupported("matches.path.type is Exact or PathPrefix here")
-    return {"path": value, "exactPath": how == "Exact"}
+def _service(ref: Object, namespace: str) -> tuple[str, str]:
+    return str(ref.get("namespace") or namespace), str(ref.get("name"))
+
+
+def _weight(ref: Object) -> int:
+    return 1 if ref.get("weight") is None else int(ref["weight"])
 
 
 def _may(ref: Object, kind: str, namespace: str, world: World) -> bool:
     """Nothing is led to a Service of a namespace that does not permit it."""
     if (ref.get("group") or "", ref.get("kind") or "Service") != ("", "Service"):
         return False
-    where, name = str(ref.get("namespace") or namespace), str(ref.get("name"))
-    return grants.permitted(Reference(kind, namespace, "", "Service", where, name), world.grants)
+    return grants.permitted(Reference(kind, namespace, "", "Service", *_service(ref, namespace)), world.grants)
 
 
 def _targets(refs: list[Object]) -> dict[str, Any]:
@@ -166,27 +185,20 @@ def _targets(refs: list[Object]) -> dict[str, Any]:
     for ref in refs:
         if ref.get("filters"):
             raise Unsupported("filters of a backendRef are not served: write them for the rule")
-        weight = 1 if ref.get("weight") is None else int(ref["weight"])
-        target = {"kind": "Service", "name": ref.get("name"), "weight": weight, "servicePort": ref.get("port")}
+        target = {"kind": "Service", "name": ref.get("name"), "weight": _weight(ref), "servicePort": ref.get("port")}
         targets.append({**target, **({"namespace": ref["namespace"]} if ref.get("namespace") else {})})
     return {"to": targets[0] if targets else {}, "alternateBackends": targets[1:]}
 
 
-def _filters(rule: Object) -> tuple[int, dict[str, str]]:
-    """The code of a redirect to HTTPS, if it is one, and annotations that ask for the rest."""
-    redirect, asked = 0, {}
+def _asked(rule: Object) -> dict[str, str]:
+    """Annotations that ask for the same as filters and timeouts."""
+    asked: dict[str, str] = {}
     for one in rule.get("filters") or ():
-        kind = one.get("type")
-        given = one.get("requestRedirect") or one.get("urlRewrite") or {}
-        if kind == "RequestRedirect" and given.get("scheme") == "https" and not set(given) - {"scheme", "statusCode"}:
-            redirect = int(given.get("statusCode") or 302)
-            if redirect not in (301, 302):
-                raise Unsupported("a redirect has the code 301 or 302 here")
-        elif kind == "URLRewrite" and set(given) == {"path"} and at(given, "path.type") == "ReplacePrefixMatch":
-            asked[f"{options.PREFIX}rewrite-target"] = str(at(given, "path.replacePrefixMatch") or "/")
-        else:
-            raise Unsupported(f"the filter {kind} is not served in this form")
-    return redirect, asked
+        if at(one, "urlRewrite.path.type") == "ReplacePrefixMatch":
+            asked[f"{options.PREFIX}rewrite-target"] = str(at(one, "urlRewrite.path.replacePrefixMatch") or "/")
+    if patience := _patience(rule):
+        asked[f"{options.PREFIX}timeout"] = f"{patience}ms"
+    return asked
 
 
 def _patience(rule: Object) -> int:
@@ -203,7 +215,7 @@ def _patience(rule: Object) -> int:
 def _resolved(route: Object, kind: str, namespace: str, world: World) -> Verdict:
     for rule in at(route, "spec.rules") or ():
         for ref in rule.get("backendRefs") or ():
-            where, name = str(ref.get("namespace") or namespace), str(ref.get("name"))
+            where, name = _service(ref, namespace)
             if (ref.get("group") or "", ref.get("kind") or "Service") != ("", "Service"):
                 return False, "InvalidKind", "Only Services can be backends"
             if not _may(ref, kind, namespace, world):
