@@ -1,7 +1,7 @@
 """Requests through both routers and a virtual machine, against HAProxy by hand on the same path, in one run.
 
     sudo .venv/bin/python bench/ingress_vm.py --kubeconfig FILE --name CLUSTER [--namespace clusters] [--rounds 16]
-        [--seconds 3] [--connections 8]
+        [--seconds 3] [--connections 32]
 
 The hosted cluster has the default ingress (docs/router.md) below the domain of its management cluster, and nodes. Asked
 is the canary, as anybody outside asks an app: TLS through the management cluster's router to a node port of a machine,
@@ -17,8 +17,11 @@ import argparse
 import asyncio
 import base64
 import contextlib
+import socket
+import ssl
 import sys
 import tempfile
+import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -239,8 +242,25 @@ async def run(options: argparse.Namespace) -> None:
                         await asyncio.to_thread(measure, options, wrk, known, address, name)
 
 
+def _listens(address: str, host: str) -> None:
+    """Addresses are announced before packets are led from them, on every machine by itself: until many get through."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    end, good = time.monotonic() + LIMIT, 0
+    while good < 20:
+        if time.monotonic() > end:
+            raise SystemExit(f"not everybody answers at {address}")
+        try:
+            with socket.create_connection((address, 443), 5) as plain, context.wrap_socket(plain, server_hostname=host):
+                good += 1
+        except OSError:
+            good = 0
+            time.sleep(0.2)
+
+
 def measure(options: argparse.Namespace, wrk: str, known: Known, by_hand: str, name: str) -> None:
     url = f"https://{known.host}/"
+    _listens(by_hand, known.host)
     with tempfile.TemporaryDirectory(prefix="hcp-bench-") as text:
         hand, ours = (
             partial(ask, asking(wrk, Path(text), address, known.host), url, options.connections, options.seconds)
@@ -254,7 +274,7 @@ def main() -> None:
     parser.add_argument("--kubeconfig", required=True)
     parser.add_argument("--name", required=True)
     parser.add_argument("--namespace", default="clusters")
-    for name, default in (("rounds", 16), ("seconds", 3), ("connections", 8)):
+    for name, default in (("rounds", 16), ("seconds", 3), ("connections", 32)):
         parser.add_argument(f"--{name}", type=int, default=default)
     asyncio.run(run(parser.parse_args()))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 import subprocess
 import urllib.request
 from collections.abc import Iterator
@@ -125,6 +126,29 @@ def test_services_and_dns_work_inside(guest: Guest, access: tuple[str, str]) -> 
     said = guest.kubectl("exec", pod, "--", "wget", "-qO-", f"http://{hello}:8080/hostname")
     assert said.startswith("hello-")
     guest.kubectl("exec", pod, "--", "sh", "-c", f"nc -w 10 {address} 443 < /dev/null")  # fails where nobody listens
+
+
+def test_services_stay_when_a_node_compares_all_its_rules(guest: Guest) -> None:
+    """kube-proxy does it every hour, and when the zone of its node changes."""
+    pod = guest.get("pods", "-l", "app=hello")["items"][0]
+    name, node = pod["metadata"]["name"], pod["spec"]["nodeName"]
+    proxies = guest.get("pods", "-n", "kube-system", "-l", "k8s-app=kube-proxy")["items"]
+    (proxy,) = [one["metadata"]["name"] for one in proxies if one["spec"]["nodeName"] == node]
+    ask = ("exec", "-n", "kube-system", proxy, "--", "wget", "-qO-", "http://127.0.0.1:10249/metrics")
+
+    def compared() -> float:
+        counted = re.search(
+            r"^kubeproxy_sync_full_proxy_rules_duration_seconds_count.* (\S+)$", guest.kubectl(*ask), re.M
+        )
+        assert counted, "kube-proxy counts how often it compared all its rules"
+        return float(counted[1])
+
+    before = compared()
+    guest.kubectl("label", "node", node, "topology.kubernetes.io/zone=another", "--overwrite")
+    eventually_sync(lambda: compared() > before, "all rules are compared", 180)
+    address = guest.get("service", "hello")["spec"]["clusterIP"]
+    said = guest.kubectl("exec", name, "--", "wget", "-qO-", f"http://{address}:8080/hostname")
+    assert said.startswith("hello-")
 
 
 def test_the_cluster_tells_its_version_and_its_parts(guest: Guest) -> None:

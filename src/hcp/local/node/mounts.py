@@ -12,6 +12,7 @@ import stat
 import sys
 from pathlib import Path
 
+from hcp.linux import protocols
 from hcp.linux.syscalls import MS_BIND, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_REC, MS_SHARED, MS_SLAVE, mount
 from hcp.local.node.volumes import mount_pool
 from hcp.local.state.layout import Layout
@@ -107,4 +108,7 @@ def _etc(layout: Layout) -> None:
     for name in ("hosts", "resolv.conf", "hostname"):
         shutil.copyfile(layout.etc / "node" / name, upper / name)
         (upper / name).chmod(0o644)
+    if not Path("/", protocols.PATH).exists():
+        (upper / "protocols").write_text(protocols.TEXT)
+        (upper / "protocols").chmod(0o644)
     mount("overlay", "/etc", "overlay", 0, f"lowerdir=/etc,upperdir={upper},workdir={work}")

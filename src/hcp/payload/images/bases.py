@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hcp.linux import protocols
 from hcp.oci.writer import Layer
 from hcp.payload.rootfs import RootFs
 
@@ -48,6 +49,7 @@ def _net_only(layer: Layer) -> None:
             layer.symlink(f"usr/sbin/{family}{suffix}", "xtables-nft-multi")
     for name in BUSYBOX:
         layer.symlink(f"bin/{name}", "busybox")
+    layer.file(protocols.PATH, protocols.TEXT)
 
 
 def _tests_only(layer: Layer) -> None:
@@ -96,7 +98,7 @@ NET = RootFs(
     variant="extract",
     drop=_NO_LIBRARIES,
     finish=_net_only,
-    revision=2,
+    revision=3,
 )
 HAPROXY = RootFs(
     "haproxy", "bookworm", ("haproxy",), variant="extract", drop=_NO_LIBRARIES, finish=_haproxy_only, revision=2

@@ -9,7 +9,7 @@ from pathlib import Path
 # A disk that was just plugged in appears a moment after the infra cluster says so, and grows a moment after it says so.
 # The kernel's list of disks cannot be watched.
 PATIENCE = 30.0
-_LOOK_EVERY = 0.2
+_LOOK_EVERY = 0.05
 _SECTOR = 512
 
 
