@@ -217,7 +217,7 @@ async def listed(running: Running, host: str) -> None:
     """Whether a name is known, without asking for it: whoever answers there may take its time."""
     folder = Path(f"/proc/{running.haproxy}/cwd")  # where it keeps its files
     for _ in range(600):
-        tables = [await _said(folder, f"show map {folder}/{name}.map") for name in (HTTP, HTTPS)]
+        tables = [await _said(folder, f"show map {name}.map") for name in (HTTP, HTTPS)]
         if all(f" {host}/ " in table for table in tables):
             return
         await asyncio.sleep(0.1)
