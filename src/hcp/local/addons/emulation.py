@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from hcp.api.manifests import Object
+from hcp.local.addons.mutations import on_creation
 
 NAME = "hcp-local-emulated-processors"
 # Kernels and programs that see the first two copy and clear memory byte by byte, which a processor does fast and QEMU
@@ -19,21 +20,10 @@ def without_slow_instructions() -> list[Object]:
     It can be told one model for all, but no features for all, and older models lack new instructions, too. Machines
     that say nothing of processors, not even how many, are left alone: hosted clusters have none.
     """
-    common = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": NAME}}
     machines = {"apiGroups": ["kubevirt.io"], "apiVersions": ["*"], "resources": ["virtualmachineinstances"]}
     asked = "object.spec.domain.?cpu"
     unasked = f'{asked}.hasValue() && {asked}.model.orValue("host-model") == "host-model"'
     unasked += f" && !{asked}.features.hasValue()"
     features = [{"name": name, "policy": "disable"} for name in SLOW]
     patch = f'[JSONPatch{{op: "add", path: "/spec/domain/cpu/features", value: {json.dumps(features)}}}]'
-    policy = {
-        "matchConstraints": {"resourceRules": [{**machines, "operations": ["CREATE"]}]},
-        "matchConditions": [{"name": "any-processor", "expression": unasked}],
-        "failurePolicy": "Ignore",
-        "reinvocationPolicy": "Never",
-        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}],
-    }
-    return [
-        {**common, "kind": "MutatingAdmissionPolicy", "spec": policy},
-        {**common, "kind": "MutatingAdmissionPolicyBinding", "spec": {"policyName": NAME}},
-    ]
+    return on_creation(NAME, machines, ("any-processor", unasked), patch)

@@ -9,6 +9,7 @@ from typing import Any
 import yaml
 
 from hcp.api.manifests import Object
+from hcp.local.addons.mutations import on_creation
 from hcp.local.addons.storage import CLASS
 
 COMPONENTS = ("manifest-kubevirt", "manifest-cdi")
@@ -137,23 +138,11 @@ def direct_imports() -> list[Object]:
     boot: the kernel writes the gigabyte out beside them, and they read their disks directly. CDI does it by itself only
     after an import ran out of memory, as storage on a network may be slower this way.
     """
-    name = "hcp-local-direct-imports"
-    common = {"apiVersion": "admissionregistration.k8s.io/v1", "metadata": {"name": name}}
     claims = {"apiGroups": [""], "apiVersions": ["v1"], "resources": ["persistentvolumeclaims"]}
     source = "object.metadata.?annotations['cdi.kubevirt.io/storage.import.source'].hasValue()"
     path = '"/metadata/annotations/" + jsonpatch.escapeKey("cdi.kubevirt.io/storage.import.requiresDirectIo")'
     patch = f'[JSONPatch{{op: "add", path: {path}, value: "true"}}]'
-    policy = {
-        "matchConstraints": {"resourceRules": [{**claims, "operations": ["CREATE"]}]},
-        "matchConditions": [{"name": "import", "expression": source}],
-        "failurePolicy": "Ignore",
-        "reinvocationPolicy": "Never",
-        "mutations": [{"patchType": "JSONPatch", "jsonPatch": {"expression": patch}}],
-    }
-    return [
-        {**common, "kind": "MutatingAdmissionPolicy", "spec": policy},
-        {**common, "kind": "MutatingAdmissionPolicyBinding", "spec": {"policyName": name}},
-    ]
+    return on_creation("hcp-local-direct-imports", claims, ("import", source), patch)
 
 
 def storage_profile() -> Object:
